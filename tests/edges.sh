@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Data flows one way, spool -> sym -> tool, through public headers only: who may include and link what.
+set -u
+cd "$SRC" || exit 1
+bad=0
+
+refuse() { # WHY MATCHES
+    [ -n "$2" ] || return 0
+    printf '%s:\n%s\n' "$1" "$2"
+    bad=1
+}
+
+includes() { # PATTERN FOLDER...: #include lines whose file matches the pattern
+    local pattern=$1
+    shift
+    grep -rnE --include='*.[ch]' "^[ \t]*#[ \t]*include[ \t]*[\"<]$pattern" "$@"
+}
+
+refuse "libsym must not know spools" "$(includes 'spool/(spool|record)\.h' libsym)"
+refuse "libspool must know neither symbols nor recording" "$(includes 'spool/(sym|record)\.h' libspool)"
+refuse "only elf.c, locate.c and dwarf.c may include elfutils" "$(
+    includes '(libelf|gelf|dwarf|elfutils/.*|libdw|libdwfl)\.h' lib* tools |
+        grep -vE '^libsym/(elf|locate|dwarf)\.[ch]:'
+)"
+refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
+
+# Private headers, by name: file names are unique, so a tool's "table.h" can only be libspool's.
+private=$(find libspool libsym -maxdepth 1 -name '*.h' -exec basename {} \; | paste -sd '|' | sed 's/\./\\./g')
+refuse "tools see public headers only" "$(includes "(.*/)?($private)[\">]" tools)"
+
+# And what was built: nothing of the tools needs a library's inner function.
+for archive in "$BUILD"/lib/libtool*.a; do
+    refuse "$(basename "$archive") uses internal functions" \
+        "$(nm --undefined-only "$archive" 2>/dev/null | grep -oE '\b(spoolint|symint|recordint)_[a-z0-9_]+')"
+done
+
+# Inner functions carry the inner prefix: a static link sees them all.
+for name in spool sym; do
+    refuse "lib$name.a: global names without the prefix ${name}_ or ${name}int_" "$(
+        nm --defined-only --extern-only "$BUILD/lib/lib$name.a" 2>/dev/null |
+            awk 'NF == 3 { print $3 }' | grep -vE "^(${name}|${name}int)_|^(_|\.)|^asan|^__" | sort -u
+    )"
+done
+
+refuse "sources that no CMakeLists.txt lists" "$(
+    for source in lib*/*.c tools/*/*.c; do
+        grep -qE "[ /(]$(basename "$source")([ )]|$)" "${source%%/*}/CMakeLists.txt" || [ "${source##*/}" = main.c ] ||
+            echo "$source"
+    done
+)"
+refuse "file names that exist twice" "$(
+    find lib* tools tests -path tests/fixtures -prune -o -name '*.[ch]' ! -name main.c -printf '%f\n' | sort | uniq -d
+)"
+exit $bad

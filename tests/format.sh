@@ -1,0 +1,4 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# All C files are laid out by .clang-format.
+exec "$SRC/scripts/format" --check

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs the build and uses it as others would: find_package and pkg-config, shared and static, C and C++.
+# A program of component spool must build where there is no elfutils, and must not load it.
+set -eu
+
+here=$SRC/tests/install
+case "$CC" in
+*clang*) cxx=clang++ ;;
+*) cxx=g++ ;;
+esac
+# Sanitized libraries need sanitized programs.
+# shellcheck disable=SC2206 # a list of options
+flags=($SANITIZE_FLAGS)
+warn=(-Wall -Wextra -Wpedantic -Werror)
+
+say() { echo "== $*"; }
+die() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+say "install"
+"$CMAKE" --install "$BUILD" --prefix "$PWD/prefix" >install.log || { cat install.log && exit 1; }
+for page in "$SRC"/lib*/*.[35] "$SRC"/tools/*/*.1; do
+    [ ! -e "$page" ] || [ -e "prefix/share/man/man${page##*.}/${page##*/}" ] || die "${page##*/} is not installed"
+done
+for tool in prefix/bin/*; do
+    "$tool" --version >/dev/null || die "$tool --version"
+done
+
+# Another place, static libraries only: what links there is linked statically, and .pc files that find their files
+# there do not depend on where they were installed first.
+cp -R prefix moved
+find moved -name 'lib*.so*' -delete
+pc=$(cd "$(dirname "$(find prefix -name libspool.pc)")" && pwd)
+moved_pc=$(cd "$(dirname "$(find moved -name libspool.pc)")" && pwd)
+lib=${pc%/pkgconfig}
+
+# The system's packages without elfutils.
+mkdir no-elfutils
+cp "$(pkg-config --variable=pcfiledir zlib)/zlib.pc" no-elfutils/
+without_elfutils() { env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$PWD/no-elfutils:${extra_pc:-}" "$@"; }
+
+check_run() { # spool|sym PROGRAM [static]
+    local expected="libspool $VERSION: version 3, start 123 us" output needed
+    [ "$1" = spool ] || expected="spool::read(int)"
+    output=$("$2") || die "$2 exits with $?"
+    [ "$output" = "$expected" ] || die "$2 prints: $output"
+    needed=$(ldd "$2")
+    if [ "$1" = spool ] && grep -E 'libelf|libdw' <<<"$needed"; then
+        die "$2 loads elfutils"
+    fi
+    case "${3:-shared}" in
+    static) ! grep "lib$1\.so" <<<"$needed" || die "$2 is not static" ;;
+    shared) grep -q "lib$1\.so\.0" <<<"$needed" || die "$2 does not load lib$1.so.0" ;;
+    esac
+}
+
+for name in spool sym; do
+    say "find_package, component $name"
+    wrap=
+    [ $name = sym ] || wrap=without_elfutils
+    $wrap "$CMAKE" -S "$here" -B "cmake-$name" -DCOMPONENT=$name -DCMAKE_PREFIX_PATH="$PWD/prefix" \
+        -DCMAKE_C_COMPILER="$CC" -DCMAKE_C_FLAGS="${flags[*]}" >log 2>&1 &&
+        "$CMAKE" --build "cmake-$name" >>log 2>&1 || { cat log && die "find_package, $name"; }
+    check_run $name "cmake-$name/shared"
+    check_run $name "cmake-$name/static" static
+done
+! grep -ri elf prefix/lib*/cmake/spool/spool-spool-targets*.cmake prefix/lib/*/cmake/spool/spool-spool-targets*.cmake \
+    2>/dev/null || die "the export set of component spool mentions elfutils"
+
+if without_elfutils pkg-config --exists libelf; then
+    die "libelf is still there: this test would prove nothing"
+fi
+compile() { # OUTPUT ARGUMENT...: as a person would, with pkg-config's words at the end
+    local output=$1
+    shift
+    "$CC" -std=c11 "${warn[@]}" "${flags[@]}" -o "$output" "$@" || die "compiling $output"
+}
+for name in spool sym; do
+    say "pkg-config, lib$name"
+    wrap="env PKG_CONFIG_PATH=$pc"
+    [ $name = sym ] || wrap="without_elfutils"
+    # shellcheck disable=SC2086 # words is a list of options
+    {
+        words=$(extra_pc=$pc $wrap pkg-config --cflags --libs lib$name) || die "pkg-config lib$name"
+        compile "pc-$name-shared" "$here/use_$name.c" $words -Wl,-rpath,"$lib"
+        wrap=${wrap//$pc/$moved_pc}
+        words=$(extra_pc=$moved_pc $wrap pkg-config --static --cflags --libs lib$name) || die "pkg-config lib$name"
+        compile "pc-$name-static" "$here/use_$name.c" $words
+    }
+    check_run $name "./pc-$name-shared"
+    check_run $name "./pc-$name-static" static
+done
+
+if ! command -v "$cxx" >/dev/null; then
+    echo "no C++ compiler ($cxx); all of C passed"
+    exit 77
+fi
+for name in spool sym; do
+    say "C++, lib$name"
+    # shellcheck disable=SC2046
+    "$cxx" -x c++ -std=c++11 "${warn[@]}" "${flags[@]}" -o "cxx-$name" "$here/use_$name.c" \
+        $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs lib$name) -Wl,-rpath,"$lib" || die "C++, lib$name"
+    check_run $name "./cxx-$name"
+done
+echo "all consumers work"
