@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One kind of hash table for the four id tables of the writer; they differ in how a thing becomes a key. Nothing
+ * is ever removed alone, which keeps linear probing free of tombstones; loose frames are removed together.
+ */
+#include "intern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spool/spool.h"
+
+#define FIRST_CAPACITY 256u
+
+/* The marker shares the pinned frames' table under a module that cannot exist. */
+#define MARKER_MODULE SPOOL_NO_ID
+
+/* extra of a loose frame: the generation above the kernel bit. */
+#define LOOSE_STAMP_STEP 2u
+#define LOOSE_KERNEL 1u
+
+/* Multiplying spreads the low bits of the key to the top, which choose the slot; the first fold makes the high
+ * half of a stack's key (its prefix) and the low bits of addresses, which are often equal, count as well. */
+static inline size_t slot_of(const struct intern_table *t, uint64_t key, uint32_t extra)
+{
+    uint64_t h = (key ^ (uint64_t)extra << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+    h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (size_t)(h >> t->shift);
+}
+
+static inline bool alive(const struct intern_table *t, const struct intern_slot *slot)
+{
+    return slot->id != SPOOL_NO_ID && ((slot->extra ^ t->stamp) & t->stamp_mask) == 0;
+}
+
+/* The slot that holds the key, or the one where it belongs. The table has a free slot. */
+static inline struct intern_slot *probe(const struct intern_table *t, uint64_t key, uint32_t extra)
+{
+    size_t i = slot_of(t, key, extra);
+
+    while (alive(t, &t->slots[i]) && (t->slots[i].key != key || t->slots[i].extra != extra))
+        i = (i + 1) & (t->capacity - 1);
+    return &t->slots[i];
+}
+
+/* Doubles the table. false: out of memory, nothing changed. */
+static bool grow(struct intern_table *t)
+{
+    struct intern_table bigger = *t;
+
+    bigger.capacity = t->capacity == 0 ? FIRST_CAPACITY : t->capacity * 2;
+    if (bigger.capacity > SIZE_MAX / sizeof *bigger.slots)
+        return false;
+    bigger.slots = malloc(bigger.capacity * sizeof *bigger.slots);
+    if (bigger.slots == NULL)
+        return false;
+    memset(bigger.slots, 0xff, bigger.capacity * sizeof *bigger.slots);
+    bigger.shift = 64;
+    for (size_t n = bigger.capacity; n > 1; n >>= 1)
+        bigger.shift--;
+    for (size_t i = 0; i < t->capacity; i++) {
+        const struct intern_slot *slot = &t->slots[i];
+
+        if (alive(t, slot))
+            *probe(&bigger, slot->key, slot->extra) = *slot;
+    }
+    free(t->slots);
+    *t = bigger;
+    return true;
+}
+
+static inline bool find(const struct intern_table *t, uint64_t key, uint32_t extra, uint32_t *id)
+{
+    const struct intern_slot *slot;
+
+    if (t->slots == NULL)
+        return false;
+    slot = probe(t, key, extra);
+    if (!alive(t, slot))
+        return false;
+    *id = slot->id;
+    return true;
+}
+
+static inline int find_or_add(struct intern_table *t, uint64_t key, uint32_t extra,
+                              uint32_t *counter, uint32_t *id)
+{
+    struct intern_slot *slot;
+
+    if (find(t, key, extra, id))
+        return 0;
+    if (t->count >= t->capacity / 8 * 5 && !grow(t))
+        return SPOOL_ERR_NOMEM;
+    slot = probe(t, key, extra);
+    slot->key = key;
+    slot->extra = extra;
+    slot->id = (*counter)++;
+    t->count++;
+    *id = slot->id;
+    return 1;
+}
+
+static uint32_t loose_extra(const struct intern *in, bool kernel)
+{
+    return in->loose.stamp | (kernel ? LOOSE_KERNEL : 0);
+}
+
+static uint64_t stack_key(uint32_t prefix, uint32_t frame)
+{
+    return (uint64_t)prefix << 32 | frame;
+}
+
+void spoolint_intern_init(struct intern *in)
+{
+    memset(in, 0, sizeof *in);
+    in->loose.stamp_mask = ~LOOSE_KERNEL;
+}
+
+void spoolint_intern_free(struct intern *in)
+{
+    free(in->fixed.slots);
+    free(in->loose.slots);
+    free(in->stacks.slots);
+    free(in->threads.slots);
+    spoolint_intern_init(in);
+}
+
+int spoolint_intern_pinned(struct intern *in, uint32_t module, uint64_t address, uint32_t *id)
+{
+    return find_or_add(&in->fixed, address, module, &in->frame_count, id);
+}
+
+int spoolint_intern_marker(struct intern *in, uint32_t *id)
+{
+    return find_or_add(&in->fixed, 0, MARKER_MODULE, &in->frame_count, id);
+}
+
+int spoolint_intern_loose(struct intern *in, bool kernel, uint64_t address, uint32_t *id)
+{
+    return find_or_add(&in->loose, address, loose_extra(in, kernel), &in->frame_count, id);
+}
+
+int spoolint_intern_stack(struct intern *in, uint32_t prefix, uint32_t frame, uint32_t *id)
+{
+    return find_or_add(&in->stacks, stack_key(prefix, frame), 0, &in->stack_count, id);
+}
+
+int spoolint_intern_thread(struct intern *in, int32_t pid, uint64_t tid, uint32_t *id)
+{
+    return find_or_add(&in->threads, tid, (uint32_t)pid, &in->thread_count, id);
+}
+
+bool spoolint_intern_find_pinned(const struct intern *in, uint32_t module, uint64_t address,
+                                 uint32_t *id)
+{
+    return find(&in->fixed, address, module, id);
+}
+
+bool spoolint_intern_find_marker(const struct intern *in, uint32_t *id)
+{
+    return find(&in->fixed, 0, MARKER_MODULE, id);
+}
+
+bool spoolint_intern_find_loose(const struct intern *in, bool kernel, uint64_t address,
+                                uint32_t *id)
+{
+    return find(&in->loose, address, loose_extra(in, kernel), id);
+}
+
+bool spoolint_intern_find_stack(const struct intern *in, uint32_t prefix, uint32_t frame,
+                                uint32_t *id)
+{
+    return find(&in->stacks, stack_key(prefix, frame), 0, id);
+}
+
+bool spoolint_intern_find_thread(const struct intern *in, int32_t pid, uint64_t tid, uint32_t *id)
+{
+    return find(&in->threads, tid, (uint32_t)pid, id);
+}
+
+void spoolint_intern_drop_loose(struct intern *in)
+{
+    struct intern_table *t = &in->loose;
+
+    if (t->count == 0)
+        return; /* saves stamps: most modules arrive in a row */
+    t->count = 0;
+    t->stamp += LOOSE_STAMP_STEP;
+    /* Stamps have come round: what is left of the earliest ones must not come to life again. */
+    if (t->stamp == 0)
+        memset(t->slots, 0xff, t->capacity * sizeof *t->slots);
+}

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening a spool, handing out its records, telling a clean end from a cut tail from damage. What the bytes mean is
+ * record.c's, where they come from input.c's.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "format.h"
+#include "input.h"
+#include "record.h"
+#include "spool/spool.h"
+#include "table.h"
+#include "varint.h"
+
+/* Wall times need 64 bits of seconds in nanoseconds. */
+__extension__ typedef __int128 int128;
+
+enum reader_state { READER_NEW = 0, READER_OPEN, READER_ENDED, READER_FAILED };
+
+/* A sample is a tag and three varints; with so many bytes ahead none of them can be short. */
+#define SAMPLE_MAX_SIZE (1 + 3 * FORMAT_VARINT_MAX_SIZE)
+
+struct spool_reader {
+    const uint8_t *at;          /* tag of the next record, inside window */
+    const uint8_t *fast_end;    /* samples that begin before it are wholly inside the window */
+    struct input_window window;
+    uint64_t window_offset;     /* of window.begin in the spool */
+    struct table table;
+    struct jit_scratch jit;
+    struct spool_header header;
+    struct input *input;
+    enum reader_state state;
+    bool cut_tail;
+    uint64_t kept_bytes; /* once ended or failed */
+    struct error_state error;
+};
+
+struct spool_reader *spool_reader_new(void)
+{
+    struct spool_reader *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    spoolint_table_init(&r->table);
+    r->input = spoolint_input_new();
+    if (!r->input) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void spool_reader_free(struct spool_reader *r)
+{
+    if (!r)
+        return;
+    spoolint_input_free(r->input);
+    spoolint_table_free(&r->table);
+    free(r->jit.symbols);
+    free(r);
+}
+
+static uint64_t offset_of(const struct spool_reader *r, const uint8_t *p)
+{
+    return r->window_offset + (uint64_t)(p - r->window.begin);
+}
+
+/* Ends reading for good: nothing ahead, so that the fast path finds nothing either. */
+static void stop(struct spool_reader *r, enum reader_state state)
+{
+    r->kept_bytes = r->window.begin ? offset_of(r, r->at) : 0;
+    r->state = state;
+    r->fast_end = r->at;
+}
+
+static int fail(struct spool_reader *r, int code)
+{
+    stop(r, READER_FAILED);
+    return code;
+}
+
+/* Takes the input's error over. */
+static int fail_input(struct spool_reader *r, int code)
+{
+    spoolint_error_set(&r->error, code, "%s", spoolint_input_error(r->input));
+    return fail(r, code);
+}
+
+static void set_window(struct spool_reader *r, size_t consumed)
+{
+    size_t size = (size_t)(r->window.end - r->window.begin);
+
+    r->window_offset += consumed;
+    r->at = r->window.begin;
+    r->fast_end = size > SAMPLE_MAX_SIZE ? r->window.end - SAMPLE_MAX_SIZE : r->at;
+}
+
+/* Makes the window longer behind r->at. A few bytes are tried again with whatever arrives, so that a live pipe is
+ * not held up; a long record only after it has doubled, so that decoding it again and again stays linear. */
+static int fill(struct spool_reader *r)
+{
+    size_t have = (size_t)(r->window.end - r->at);
+    size_t consumed = (size_t)(r->at - r->window.begin);
+    size_t wanted = have < 4096 ? have + 1 : 2 * have;
+    int rc = spoolint_input_fill(r->input, &r->window, consumed, wanted);
+
+    if (rc >= 0)
+        set_window(r, consumed);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+struct known_format {
+    const char *magic;
+    size_t size;
+    const char *name;
+};
+
+#define MAGIC(bytes, name) {bytes, sizeof bytes - 1, name}
+static const struct known_format known_formats[] = {
+    MAGIC("PERFILE2", "a perf.data file"),
+    MAGIC("2ELIFREP", "a perf.data file of the other byte order"),
+    MAGIC("\177ELF", "an ELF file"),
+    MAGIC("JiTD", "a jitdump"),
+    MAGIC("DTiJ", "a jitdump"),
+    MAGIC("CHPERF2\0", "a file from before the first release of the format"),
+    MAGIC("\x28\xb5\x2f\xfd", "zstd data (only gzip is unpacked)"),
+    MAGIC("\xfd" "7zXZ", "xz data (only gzip is unpacked)"),
+    MAGIC("BZh", "bzip2 data (only gzip is unpacked)"),
+    MAGIC("PK\003\004", "a zip archive"),
+    MAGIC("\037\213", "gzip data inside gzip data"),
+    MAGIC("{", "JSON"),
+};
+
+/* profile.proto has no magic: a message that begins with field 1 (sample_type), whose first field is 1 (type). */
+static bool looks_like_pprof(const uint8_t *p, size_t size)
+{
+    return size >= 3 && p[0] == 0x0a && p[1] >= 2 && p[1] < 16 && p[2] == 0x08;
+}
+
+static int refuse_format(struct spool_reader *r)
+{
+    const uint8_t *p = r->window.begin;
+    size_t size = (size_t)(r->window.end - p);
+    const char *what = NULL;
+
+    for (size_t i = 0; i < sizeof known_formats / sizeof known_formats[0] && !what; i++)
+        if (size >= known_formats[i].size &&
+            memcmp(p, known_formats[i].magic, known_formats[i].size) == 0)
+            what = known_formats[i].name;
+    if (!what && looks_like_pprof(p, size))
+        what = "a pprof profile";
+    if (!what && spoolint_input_is_gzip(r->input))
+        what = "gzip of something else";
+    if (what)
+        return spoolint_error_set(&r->error, SPOOL_ERR_FORMAT, "not a spool but %s", what);
+    return spoolint_error_set(&r->error, SPOOL_ERR_FORMAT, "not a spool");
+}
+
+static int header_cut(struct spool_reader *r)
+{
+    size_t size = (size_t)(r->window.end - r->window.begin);
+
+    if (size == 0 && !spoolint_input_is_gzip(r->input))
+        return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED, "not a spool but empty");
+    return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED,
+                              "%s ends inside the header, after %zu bytes",
+                              spoolint_input_is_gzip(r->input) ? "gzip data" : "the input", size);
+}
+
+static int check_magic(struct spool_reader *r)
+{
+    const uint8_t *p = r->window.begin;
+    size_t size = (size_t)(r->window.end - p);
+    size_t stem = size < FORMAT_MAGIC_STEM_SIZE ? size : FORMAT_MAGIC_STEM_SIZE;
+    uint8_t digit = size > FORMAT_MAGIC_STEM_SIZE ? p[FORMAT_MAGIC_STEM_SIZE] : '0';
+
+    if (memcmp(p, FORMAT_MAGIC_STEM, stem) != 0 || digit < '0' || digit > '9')
+        return refuse_format(r);
+    if (size < FORMAT_MAGIC_SIZE)
+        return header_cut(r);
+    if (p[FORMAT_MAGIC_SIZE - 1] != 0)
+        return refuse_format(r);
+    r->header.version = digit - '0';
+    if (r->header.version < FORMAT_VERSION_MIN || r->header.version > FORMAT_VERSION_MAX)
+        return spoolint_error_set(&r->error, SPOOL_ERR_VERSION,
+                                  "spool version %u; the versions read are %d to %d",
+                                  r->header.version, FORMAT_VERSION_MIN, FORMAT_VERSION_MAX);
+    r->table.version = r->header.version;
+    r->at += FORMAT_MAGIC_SIZE;
+    return 0;
+}
+
+static int read_header(struct spool_reader *r)
+{
+    int rc = 1;
+
+    while (rc > 0 && (size_t)(r->window.end - r->window.begin) < FORMAT_MAGIC_SIZE)
+        rc = fill(r);
+    if (rc < 0)
+        return fail_input(r, rc);
+    rc = check_magic(r);
+    if (rc < 0)
+        return rc;
+    for (;;) {
+        struct cursor c = {.at = r->window.begin + FORMAT_MAGIC_SIZE, .end = r->window.end};
+
+        rc = spoolint_record_decode_header(&c, &r->header, &r->error);
+        if (rc == DECODE_OK) {
+            r->at = c.at;
+            return 0;
+        }
+        if (rc < 0)
+            return rc;
+        r->at = r->window.begin; /* the magic stays, so that messages can count from it */
+        rc = fill(r);
+        if (rc < 0)
+            return fail_input(r, rc);
+        if (rc == 0)
+            return header_cut(r);
+    }
+}
+
+static int open_input(struct spool_reader *r)
+{
+    int rc = read_header(r);
+
+    if (rc < 0) {
+        if (r->window.begin)
+            r->at = r->window.begin;
+        return fail(r, rc);
+    }
+    r->state = READER_OPEN;
+    return 0;
+}
+
+/* A second open is refused without harm to the first. */
+static bool opened_before(struct spool_reader *r)
+{
+    if (r->state == READER_NEW)
+        return false;
+    if (r->error.code == 0 && r->state != READER_OPEN)
+        spoolint_error_set(&r->error, SPOOL_ERR_MISUSE, "the reader was opened before");
+    return true;
+}
+
+int spool_reader_open_fd(struct spool_reader *r, int fd)
+{
+    if (opened_before(r))
+        return SPOOL_ERR_MISUSE;
+    spoolint_input_from_fd(r->input, fd);
+    return open_input(r);
+}
+
+int spool_reader_open_memory(struct spool_reader *r, const void *data, size_t size)
+{
+    if (opened_before(r))
+        return SPOOL_ERR_MISUSE;
+    spoolint_input_from_memory(r->input, data, size);
+    return open_input(r);
+}
+
+/* ---- records ---- */
+
+/* Adds a definition to the tables, or takes a change in. */
+static int take_in(struct spool_reader *r, struct spool_record *rec)
+{
+    struct table *t = &r->table;
+
+    switch (rec->type) {
+    case SPOOL_RECORD_MODULE:
+    case SPOOL_RECORD_JIT_MODULE:
+        return spoolint_table_add_module(t, rec);
+    case SPOOL_RECORD_FRAME:
+        return spoolint_table_add_frame(t, &rec->frame);
+    case SPOOL_RECORD_STACK:
+        return spoolint_table_add_stack(t, &rec->stack);
+    case SPOOL_RECORD_THREAD:
+        return spoolint_table_add_thread(t, &rec->thread);
+    case SPOOL_RECORD_SAMPLE:
+        if (t->sample_count++ == 0)
+            t->first_time_ns = rec->sample.time_ns;
+        t->time_ns = rec->sample.time_ns;
+        return 0;
+    case SPOOL_RECORD_PYTHON:
+        t->python_count++;
+        return 0;
+    case SPOOL_RECORD_DEACTIVATE_PROCESS:
+        spoolint_table_retire_process(t, rec->deactivated_pid);
+        return 0;
+    case SPOOL_RECORD_DEACTIVATE_MODULE:
+        spoolint_table_retire_module(t, rec->deactivated_module);
+        return 0;
+    case SPOOL_RECORD_ANNOTATION:
+        break; /* only made by spoolint_table_add_module */
+    }
+    return 0;
+}
+
+/* The input ended inside a record, or between two. */
+static int end(struct spool_reader *r)
+{
+    r->cut_tail = r->at != r->window.end || spoolint_input_gzip_cut(r->input);
+    stop(r, READER_ENDED);
+    return 0;
+}
+
+/* A record that is longer than this library keeps: cut off if the input ends in it, else beyond our limit. */
+static int too_long(struct spool_reader *r, const struct spool_record *rec, uint64_t needed)
+{
+    uint64_t have = (uint64_t)(r->window.end - r->at), skipped = 0;
+    uint64_t offset_bytes = offset_of(r, r->at);
+    int rc = 1;
+
+    if (have < needed)
+        rc = spoolint_input_skip(r->input, &r->window, needed - have, &skipped);
+    if (rc < 0)
+        return fail_input(r, rc);
+    r->window.begin = r->window.end; /* nothing more is looked at */
+    r->at = r->window.begin;
+    r->window_offset = offset_bytes;
+    if (rc == 0) {
+        r->cut_tail = true;
+        stop(r, READER_ENDED);
+        return 0;
+    }
+    spoolint_error_set(&r->error, SPOOL_ERR_LIMIT,
+                       "%s record at byte %" PRIu64 " has more than %" PRIu64
+                       " bytes, beyond the limit of this reader",
+                       spoolint_record_name(rec->type), offset_bytes, needed);
+    return fail(r, SPOOL_ERR_LIMIT);
+}
+
+static int next_slow(struct spool_reader *r, struct spool_record *rec)
+{
+    if (r->state == READER_ENDED)
+        return 0;
+    if (r->state == READER_FAILED)
+        return r->error.code;
+    if (r->state == READER_NEW)
+        return spoolint_error_set(&r->error, SPOOL_ERR_MISUSE, "the reader has not been opened");
+    for (;;) {
+        struct cursor c = {.at = r->at, .end = r->window.end};
+        uint64_t needed = 0;
+        int rc = spoolint_record_decode(&c, offset_of(r, r->at), &r->table, &r->jit, rec, &needed,
+                                        &r->error);
+
+        if (rc == DECODE_OK) {
+            rc = take_in(r, rec);
+            if (rc == 0) {
+                r->at = c.at;
+                return 1;
+            }
+            spoolint_error_set(&r->error, rc, "out of memory for the %s record at byte %" PRIu64,
+                               spoolint_record_name(rec->type), rec->offset_bytes);
+        }
+        if (rc < 0)
+            return fail(r, rc);
+        if (rc == DECODE_PATH_LIMIT)
+            return too_long(r, rec, needed);
+        rc = fill(r);
+        if (rc < 0)
+            return fail_input(r, rc);
+        if (rc == 0)
+            return end(r);
+    }
+}
+
+int spool_reader_next(struct spool_reader *r, struct spool_record *out)
+{
+    const uint8_t *p = r->at;
+
+    /* Nearly all records are samples. What this path cannot accept is decoded again, and judged, by the other. */
+    if (p < r->fast_end && *p == FORMAT_TAG_SAMPLE) {
+        struct table *t = &r->table;
+        uint64_t raw, thread, stack, time_ns;
+        int64_t delta_ns;
+
+        p = varint_read_unbounded(p + 1, &raw);
+        if (p)
+            p = varint_read_unbounded(p, &thread);
+        if (p)
+            p = varint_read_unbounded(p, &stack);
+        if (!p || thread >= t->thread_count || stack >= t->stack_count)
+            return next_slow(r, out);
+        delta_ns = zigzag_decode(raw);
+        time_ns = t->time_ns + (uint64_t)delta_ns;
+        /* The sum left 0 ... 2^64-1 exactly when it moved against the sign of the delta. */
+        if ((delta_ns < 0) != (time_ns < t->time_ns))
+            return next_slow(r, out);
+        out->type = SPOOL_RECORD_SAMPLE;
+        out->offset_bytes = offset_of(r, r->at);
+        out->sample.delta_ns = delta_ns;
+        out->sample.time_ns = time_ns;
+        out->sample.thread = (uint32_t)thread;
+        out->sample.stack = (uint32_t)stack;
+        out->sample.pid = t->threads[thread].pid;
+        out->sample.tid = t->threads[thread].tid;
+        out->sample.index = t->sample_count;
+        if (t->sample_count++ == 0)
+            t->first_time_ns = time_ns;
+        t->time_ns = time_ns;
+        r->at = p;
+        return 1;
+    }
+    return next_slow(r, out);
+}
+
+/* ---- state ---- */
+
+const char *spool_reader_error(const struct spool_reader *r)
+{
+    return spoolint_error_get(&r->error);
+}
+
+int spool_reader_error_code(const struct spool_reader *r)
+{
+    return r->error.code;
+}
+
+const struct spool_header *spool_reader_header(const struct spool_reader *r)
+{
+    return r->table.version != 0 && (r->state != READER_FAILED || r->kept_bytes != 0) ? &r->header
+                                                                                     : NULL;
+}
+
+bool spool_reader_cut_tail(const struct spool_reader *r)
+{
+    return r->cut_tail;
+}
+
+uint64_t spool_reader_kept_bytes(const struct spool_reader *r)
+{
+    if (r->state == READER_OPEN)
+        return offset_of(r, r->at);
+    return r->kept_bytes;
+}
+
+uint64_t spool_reader_input_bytes(const struct spool_reader *r)
+{
+    return spoolint_input_raw_bytes(r->input);
+}
+
+bool spool_reader_is_gzip(const struct spool_reader *r)
+{
+    return spoolint_input_is_gzip(r->input);
+}
+
+void spool_reader_counts(const struct spool_reader *r, struct spool_counts *out)
+{
+    *out = (struct spool_counts){
+        .modules = r->table.module_count,
+        .annotations = r->table.annotation_count,
+        .frames = r->table.frame_count,
+        .stacks = r->table.stack_count,
+        .threads = r->table.thread_count,
+        .samples = r->table.sample_count,
+        .python = r->table.python_count,
+    };
+}
+
+const struct spool_module *spool_reader_module(const struct spool_reader *r, uint32_t id)
+{
+    if (id >= r->table.module_count || r->table.module_is_note[id])
+        return NULL;
+    return &r->table.modules[id];
+}
+
+bool spool_reader_frame(const struct spool_reader *r, uint32_t id, struct spool_frame *out)
+{
+    return spoolint_table_get_frame(&r->table, id, out);
+}
+
+bool spool_reader_stack(const struct spool_reader *r, uint32_t id, struct spool_stack *out)
+{
+    if (id >= r->table.stack_count)
+        return false;
+    *out = (struct spool_stack){.id = id,
+                                .prefix = r->table.stacks[id].prefix,
+                                .frame = r->table.stacks[id].frame,
+                                .depth = r->table.depths[id]};
+    return true;
+}
+
+bool spool_reader_thread(const struct spool_reader *r, uint32_t id, struct spool_thread *out)
+{
+    if (id >= r->table.thread_count)
+        return false;
+    *out = r->table.threads[id];
+    return true;
+}
+
+size_t spool_reader_walk(const struct spool_reader *r, uint32_t *node, uint32_t *frames,
+                         size_t capacity)
+{
+    const struct spool_stack_node *nodes = r->table.stacks;
+    uint32_t id = *node < r->table.stack_count ? *node : SPOOL_NO_ID;
+    size_t n = 0;
+
+    for (; id != SPOOL_NO_ID && n < capacity; id = nodes[id].prefix)
+        frames[n++] = nodes[id].frame;
+    *node = id;
+    return n;
+}
+
+const struct spool_stack_node *spool_reader_stack_nodes(const struct spool_reader *r)
+{
+    return r->table.stacks;
+}
+
+int spool_reader_locate(struct spool_reader *r, uint32_t frame, int32_t pid, uint32_t *module_id,
+                        uint64_t *rel)
+{
+    return spoolint_table_locate(&r->table, frame, pid, module_id, rel);
+}
+
+int spool_reader_kernel_addresses(struct spool_reader *r, const uint64_t **addresses, size_t *count)
+{
+    return spoolint_table_kernel_addresses(&r->table, addresses, count);
+}
+
+/* ---- time ---- */
+
+uint64_t spool_reader_timeline_us(const struct spool_reader *r, uint64_t time_ns)
+{
+    uint64_t start_us = r->header.start_us, elapsed_us;
+
+    if (r->table.sample_count == 0 || time_ns <= r->table.first_time_ns)
+        return start_us;
+    elapsed_us = (time_ns - r->table.first_time_ns) / 1000;
+    return elapsed_us > UINT64_MAX - start_us ? UINT64_MAX : start_us + elapsed_us;
+}
+
+int spool_reader_wall_time(const struct spool_reader *r, uint64_t time_ns,
+                           struct spool_wall_time *out)
+{
+    const struct spool_origin *o = &r->header.origin;
+    const int128 second_ns = 1000000000;
+    int128 wall_ns, seconds;
+
+    if (r->header.has_origin) {
+        wall_ns = (int128)o->seconds * second_ns + o->nanoseconds;
+        if (o->sign < 0)
+            wall_ns = -wall_ns;
+        wall_ns += (int128)time_ns - o->monotonic_ns;
+    } else if (r->table.has_clock) {
+        wall_ns = (int128)r->table.clock_wall_ns + time_ns - r->table.clock_monotonic_ns;
+    } else {
+        return 0;
+    }
+    seconds = wall_ns / second_ns;
+    if (wall_ns % second_ns < 0)
+        seconds--;
+    if (seconds < INT64_MIN || seconds > INT64_MAX)
+        return SPOOL_ERR_LIMIT;
+    out->seconds = (int64_t)seconds;
+    out->nanoseconds = (uint32_t)(wall_ns - seconds * second_ns);
+    return 1;
+}

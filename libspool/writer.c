@@ -1,0 +1,867 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing spools: checks everything that a reader would refuse, gives out ids, buffers whole records and hands
+ * them on. The bytes of a record are record.c's business, the id tables intern.c's.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "annotation.h"
+#include "error.h"
+#include "format.h"
+#include "intern.h"
+#include "record.h"
+#include "utf8.h"
+#include "writer_internal.h"
+
+#define BUFFER_SIZE ((size_t)256 << 10)
+/* Room behind it, so that an ordinary record that passes the mark does not make the buffer grow. */
+#define BUFFER_SLACK ((size_t)64 << 10)
+
+/* A symbol's three varints, for the limit on the size of a JIT module. */
+#define JIT_SYMBOL_OVERHEAD (3 * FORMAT_VARINT_MAX_SIZE)
+
+/* What the checks of pinned frames need of a module. */
+struct module_facts {
+    uint64_t file_offset;
+    uint64_t size; /* end - start, 0 when end is not above start: then no frame fits */
+};
+
+/* Who gives out the ids of frames, stack nodes and threads. */
+enum id_mode {
+    IDS_UNDECIDED,
+    IDS_INTERNED, /* spool_writer_sample */
+    IDS_GIVEN     /* spool_writer_put */
+};
+
+enum writer_state { WRITER_NEW, WRITER_OPEN, WRITER_FINISHED };
+
+struct spool_writer {
+    enum writer_state state;
+    enum id_mode mode;
+    uint32_t version;
+    uint32_t id_count_max;
+    bool old_versions;
+
+    spool_write_fn *write;
+    void *user;
+    int fd;
+    struct byte_buffer buffer;
+    uint64_t handed_over; /* bytes that the output took */
+
+    struct module_facts *modules;
+    size_t module_capacity;
+    uint32_t module_count;
+    struct intern ids; /* its counters serve both modes */
+    uint64_t time_ns;  /* of the last sample */
+
+    int sticky; /* an output error or 0 */
+    struct error_state sticky_error;
+    struct error_state error; /* the latest */
+};
+
+/* ---- errors ---- */
+
+#define misuse(w, ...) spoolint_error_set(&(w)->error, SPOOL_ERR_MISUSE, __VA_ARGS__)
+
+/* The error just set ends the output: the records after it would refer to what was lost. */
+static int make_sticky(struct spool_writer *w)
+{
+    w->sticky = w->error.code;
+    w->sticky_error = w->error;
+    return w->sticky;
+}
+
+static int fail_nomem(struct spool_writer *w, const char *what)
+{
+    spoolint_error_set(&w->error, SPOOL_ERR_NOMEM, "out of memory for %s", what);
+    return make_sticky(w);
+}
+
+static int repeat_sticky(struct spool_writer *w)
+{
+    w->error = w->sticky_error;
+    return w->sticky;
+}
+
+/* What every call on an open writer begins with. */
+static int ready(struct spool_writer *w)
+{
+    if (w->sticky != 0)
+        return repeat_sticky(w);
+    if (w->state == WRITER_OPEN)
+        return 0;
+    return misuse(w, w->state == WRITER_NEW ? "the writer is not open" : "the writer is finished");
+}
+
+static int id_limit_error(struct spool_writer *w, const char *what)
+{
+    return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT, "no more than %" PRIu32 " %s fit a spool",
+                              w->id_count_max, what);
+}
+
+/* ---- output ---- */
+
+/* Waits until a descriptor in non-blocking mode takes more. */
+static int wait_writable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+    while (poll(&p, 1, -1) < 0)
+        if (errno != EINTR)
+            return errno;
+    return 0; /* also for POLLERR and POLLHUP: the next write says what it is */
+}
+
+/* The output function of descriptors. */
+static int write_to_fd(void *user, const void *data, size_t size)
+{
+    const struct spool_writer *w = user;
+    const uint8_t *p = data;
+
+    while (size > 0) {
+        ssize_t n = write(w->fd, p, size);
+
+        if (n > 0) {
+            p += n;
+            size -= (size_t)n;
+        } else if (n == 0) {
+            return EIO; /* nothing taken and no reason given: trying on could go on for ever */
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            int rc = wait_writable(w->fd);
+
+            if (rc != 0)
+                return rc;
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+static int hand_over(struct spool_writer *w)
+{
+    int rc;
+
+    if (w->buffer.size == 0)
+        return 0;
+    rc = w->write(w->user, w->buffer.data, w->buffer.size);
+    if (rc != 0) {
+        spoolint_error_set(&w->error, SPOOL_ERR_IO,
+                           "writing failed at byte %" PRIu64 " of the spool: %s", w->handed_over,
+                           strerror(rc));
+        return make_sticky(w);
+    }
+    w->handed_over += w->buffer.size;
+    w->buffer.size = 0;
+    return 0;
+}
+
+/* Puts a record that passed all checks into the buffer. */
+static int emit(struct spool_writer *w, const struct spool_record *rec)
+{
+    spoolint_record_encode(&w->buffer, w->version, rec);
+    if (w->buffer.failed)
+        return fail_nomem(w, "the output buffer");
+    return w->buffer.size < BUFFER_SIZE ? 0 : hand_over(w);
+}
+
+/* ---- checks ---- */
+
+static bool bad_pid(const struct spool_writer *w, int32_t pid)
+{
+    return w->version >= FORMAT_VERSION_ORIGIN && pid < 1;
+}
+
+static int pid_error(struct spool_writer *w, const char *what, int32_t pid)
+{
+    return misuse(w, "%s with process id %" PRId32 ": version %" PRIu32 " needs 1 or more", what,
+                  pid, w->version);
+}
+
+static int check_thread(struct spool_writer *w, const char *what, int32_t pid, uint64_t tid)
+{
+    if (bad_pid(w, pid))
+        return pid_error(w, what, pid);
+    if (w->version >= FORMAT_VERSION_ORIGIN && (tid < 1 || tid > FORMAT_TID_MAX_V4))
+        return misuse(w, "%s with thread id %" PRIu64 ": version %" PRIu32 " needs 1 to %u", what,
+                      tid, w->version, FORMAT_TID_MAX_V4);
+    return 0;
+}
+
+/* *delta_ns: from the last sample to time_ns. */
+static int check_delta(struct spool_writer *w, uint64_t time_ns, int64_t *delta_ns)
+{
+    uint64_t distance = time_ns >= w->time_ns ? time_ns - w->time_ns : w->time_ns - time_ns;
+    uint64_t limit = time_ns >= w->time_ns ? (uint64_t)INT64_MAX : (uint64_t)INT64_MAX + 1;
+
+    if (distance > limit)
+        return misuse(w,
+                      "sample at %" PRIu64 " ns is more than 63 bits away from the one before it, at %"
+                      PRIu64 " ns", time_ns, w->time_ns);
+    *delta_ns = (int64_t)(time_ns - w->time_ns); /* two's complement, and within its range */
+    return 0;
+}
+
+static int check_pinned(struct spool_writer *w, uint32_t module_id, uint64_t address)
+{
+    const struct module_facts *m;
+
+    if (module_id >= w->module_count)
+        return misuse(w, "frame in module %" PRIu32 " of %" PRIu32, module_id, w->module_count);
+    m = &w->modules[module_id];
+    if (address < m->file_offset || address - m->file_offset >= m->size)
+        return misuse(w,
+                      "frame at 0x%" PRIx64 " lies outside module %" PRIu32 ", which has 0x%" PRIx64
+                      " bytes from 0x%" PRIx64 " on",
+                      address, module_id, m->size, m->file_offset);
+    return 0;
+}
+
+static int check_frame_kind(struct spool_writer *w, enum spool_frame_kind kind, bool kernel,
+                            uint32_t module_id, uint64_t address)
+{
+    switch (kind) {
+    case SPOOL_FRAME_PINNED:
+        return check_pinned(w, module_id, address);
+    case SPOOL_FRAME_UNPINNED:
+        return 0;
+    case SPOOL_FRAME_TRUNCATED:
+        if (address != 0 || kernel)
+            return misuse(w, "truncated-stack marker with %s",
+                          address != 0 ? "an address" : "the kernel's mode");
+        return 0;
+    }
+    return misuse(w, "frame of unknown kind %d", (int)kind);
+}
+
+static int check_jit_symbols(struct spool_writer *w, const struct spool_module *m)
+{
+    uint64_t bytes = m->path_size;
+
+    if (w->version < FORMAT_VERSION_ORIGIN)
+        return misuse(w, "JIT module in version %" PRIu32, w->version);
+    if (m->kernel)
+        return misuse(w, "JIT module of the kernel");
+    if (m->jit_symbol_count > FORMAT_JIT_SYMBOLS_MAX)
+        return misuse(w, "JIT module with %zu symbols, above %u", m->jit_symbol_count,
+                      FORMAT_JIT_SYMBOLS_MAX);
+    for (size_t i = 0; i < m->jit_symbol_count; i++) {
+        const struct spool_jit_symbol *s = &m->jit_symbols[i];
+
+        if (s->start >= s->end || s->start < m->start || s->end > m->end)
+            return misuse(w,
+                          "JIT symbol %zu at 0x%" PRIx64 "-0x%" PRIx64 " is not inside 0x%" PRIx64
+                          "-0x%" PRIx64,
+                          i, s->start, s->end, m->start, m->end);
+        if (s->name_size > FORMAT_JIT_NAME_MAX)
+            return misuse(w, "JIT symbol %zu has a name of %zu bytes, above %u", i, s->name_size,
+                          FORMAT_JIT_NAME_MAX);
+        if (s->name_size > 0 && spoolint_utf8_valid_prefix(s->name, s->name_size) != s->name_size)
+            return misuse(w, "JIT symbol %zu has a name that is not UTF-8", i);
+        if (i > 0 && s->start < m->jit_symbols[i - 1].start)
+            return misuse(w, "JIT symbol %zu starts before the one in front of it", i);
+        bytes += s->name_size + JIT_SYMBOL_OVERHEAD;
+    }
+    if (bytes > FORMAT_JIT_BYTES_LIMIT)
+        return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT,
+                                  "JIT module of %" PRIu64 " bytes, above %u", bytes,
+                                  FORMAT_JIT_BYTES_LIMIT);
+    return 0;
+}
+
+static int check_module(struct spool_writer *w, const struct spool_module *m)
+{
+    if (!m->kernel && bad_pid(w, m->pid))
+        return pid_error(w, "module", m->pid);
+    if (w->version < FORMAT_VERSION_IDENTITY
+        && (m->dev_major != 0 || m->dev_minor != 0 || m->inode_gen != 0))
+        return misuse(w, "module with a device or generation in version %" PRIu32, w->version);
+    if (m->path_size > FORMAT_PATH_LIMIT)
+        return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT,
+                                  "module with a path of %zu bytes, above %u", m->path_size,
+                                  FORMAT_PATH_LIMIT);
+    if (w->version < FORMAT_VERSION_ORIGIN && m->path_size > 0
+        && spoolint_utf8_valid_prefix(m->path, m->path_size) != m->path_size)
+        return misuse(w, "module with a path that is not UTF-8 in version %" PRIu32, w->version);
+    if (m->jit) {
+        int rc = check_jit_symbols(w, m);
+
+        if (rc < 0)
+            return rc;
+    }
+    return w->module_count < w->id_count_max ? 0 : id_limit_error(w, "modules");
+}
+
+static int check_header(struct spool_writer *w, const struct spool_header *h)
+{
+    const struct spool_origin *o = &h->origin;
+    uint32_t oldest = w->old_versions ? FORMAT_VERSION_MIN : FORMAT_VERSION_IDENTITY;
+
+    if (h->version < oldest || h->version > FORMAT_VERSION_MAX)
+        return misuse(w, "version %" PRIu32 " is not written, only %" PRIu32 " to %d", h->version,
+                      oldest, FORMAT_VERSION_MAX);
+    if (h->version < FORMAT_VERSION_ORIGIN || !h->has_origin)
+        return 0;
+    if (o->sign != 1 && o->sign != -1)
+        return misuse(w, "clock origin with sign %" PRId32, o->sign);
+    if (o->nanoseconds > FORMAT_NANOSECONDS_MAX)
+        return misuse(w, "clock origin with %" PRIu32 " nanoseconds", o->nanoseconds);
+    /* As a signed count of seconds with nanoseconds counted upwards: -2^63 is the last one. */
+    if (o->seconds > INT64_MAX
+        && (o->sign != -1 || o->seconds != (uint64_t)INT64_MAX + 1 || o->nanoseconds != 0))
+        return misuse(w, "clock origin %" PRIu64 " seconds away from 1970", o->seconds);
+    return 0;
+}
+
+/* ---- modules ---- */
+
+static bool reserve_module(struct spool_writer *w)
+{
+    struct module_facts *grown;
+    size_t capacity;
+
+    if (w->module_count < w->module_capacity)
+        return true;
+    capacity = w->module_capacity == 0 ? 64 : w->module_capacity * 2;
+    if (capacity > SIZE_MAX / sizeof *grown)
+        return false;
+    grown = realloc(w->modules, capacity * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    w->modules = grown;
+    w->module_capacity = capacity;
+    return true;
+}
+
+/* Checks and writes a module record, whose type says what it is: an ordinary module, a JIT module or an annotation.
+ * The module's own id is not looked at. */
+static int write_module(struct spool_writer *w, enum spool_record_type type,
+                        const struct spool_module *module)
+{
+    struct spool_record rec = {.type = type};
+    struct spool_module *m =
+        type == SPOOL_RECORD_ANNOTATION ? &rec.annotation.module : &rec.module;
+    struct spool_annotation parsed;
+    int rc;
+
+    *m = *module;
+    m->id = w->module_count;
+    m->jit = type == SPOOL_RECORD_JIT_MODULE;
+    if (m->path_size == 0)
+        m->path = "";
+    rc = check_module(w, m);
+    if (rc < 0)
+        return rc;
+    if (type == SPOOL_RECORD_ANNOTATION && !spoolint_annotation_parse(m, &parsed))
+        return misuse(w, "annotation record whose module is not an annotation");
+    if (!reserve_module(w))
+        return fail_nomem(w, "a module");
+    w->modules[w->module_count++] = (struct module_facts){
+        .file_offset = m->file_offset,
+        .size = m->end > m->start ? m->end - m->start : 0,
+    };
+    /* Annotations own no address, so they alone leave the loose frames in force. */
+    if (type != SPOOL_RECORD_ANNOTATION)
+        spoolint_intern_drop_loose(&w->ids);
+    return emit(w, &rec);
+}
+
+int spool_writer_module(struct spool_writer *w, const struct spool_module *module, uint32_t *id)
+{
+    struct spool_module m;
+    int rc = ready(w);
+
+    if (rc < 0)
+        return rc;
+    m = *module;
+    /* Readers ignore it; this is what writers of version 4 store. */
+    if (m.kernel && w->version >= FORMAT_VERSION_ORIGIN)
+        m.pid = -1;
+    rc = write_module(w, m.jit ? SPOOL_RECORD_JIT_MODULE : SPOOL_RECORD_MODULE, &m);
+    if (rc == 0 && id != NULL)
+        *id = w->module_count - 1;
+    return rc;
+}
+
+int spool_writer_annotate(struct spool_writer *w, int32_t pid, const char *key, const char *value)
+{
+    char path[FORMAT_NOTE_PATH_MAX + 1];
+    struct spool_record rec = {.type = SPOOL_RECORD_ANNOTATION};
+    int rc = ready(w);
+
+    if (rc < 0)
+        return rc;
+    if (pid < 1)
+        return misuse(w, "annotation about process %" PRId32, pid);
+    rec.annotation.module.pid = pid;
+    rec.annotation.module.path_size = spoolint_annotation_path(key, value, path);
+    if (rec.annotation.module.path_size == 0)
+        return misuse(w, "annotation whose key is not 1 to 32 of a-z, 0-9 and '-'");
+    rec.annotation.module.path = path;
+    return write_module(w, SPOOL_RECORD_ANNOTATION, &rec.annotation.module);
+}
+
+/* ---- samples by stack contents ---- */
+
+static int intern_frame(struct spool_writer *w, const struct spool_writer_frame *f, uint32_t *id)
+{
+    switch (f->kind) {
+    case SPOOL_FRAME_PINNED:
+        return spoolint_intern_pinned(&w->ids, f->module_id, f->address, id);
+    case SPOOL_FRAME_UNPINNED:
+        return spoolint_intern_loose(&w->ids, f->kernel, f->address, id);
+    case SPOOL_FRAME_TRUNCATED:
+        break;
+    }
+    return spoolint_intern_marker(&w->ids, id);
+}
+
+static bool find_frame(const struct spool_writer *w, const struct spool_writer_frame *f,
+                       uint32_t *id)
+{
+    switch (f->kind) {
+    case SPOOL_FRAME_PINNED:
+        return spoolint_intern_find_pinned(&w->ids, f->module_id, f->address, id);
+    case SPOOL_FRAME_UNPINNED:
+        return spoolint_intern_find_loose(&w->ids, f->kernel, f->address, id);
+    case SPOOL_FRAME_TRUNCATED:
+        break;
+    }
+    return spoolint_intern_find_marker(&w->ids, id);
+}
+
+/* Whether the ids that a sample needs are left, without taking any. Frames that are new and occur twice in it count
+ * twice, so that at the very end of the ids a recursive stack may be refused that would just have fitted. */
+static int check_ids_left(struct spool_writer *w, int32_t pid, uint64_t tid,
+                          const struct spool_writer_frame *frames, size_t count)
+{
+    uint32_t max = w->id_count_max;
+    uint32_t prefix = SPOOL_NO_ID;
+    uint32_t frame, thread;
+    size_t new_frames = 0, new_stacks = 0;
+
+    if (count <= max - w->ids.frame_count && count <= max - w->ids.stack_count
+        && w->ids.thread_count < max)
+        return 0;
+    for (size_t i = count; i-- > 0;) {
+        bool known = find_frame(w, &frames[i], &frame);
+
+        if (!known)
+            new_frames++;
+        /* Below a new node all nodes are new. */
+        if (new_stacks > 0 || !known
+            || !spoolint_intern_find_stack(&w->ids, prefix, frame, &prefix))
+            new_stacks++;
+    }
+    if (new_frames > max - w->ids.frame_count)
+        return id_limit_error(w, "frames");
+    if (new_stacks > max - w->ids.stack_count)
+        return id_limit_error(w, "stack nodes");
+    if (w->ids.thread_count == max && !spoolint_intern_find_thread(&w->ids, pid, tid, &thread))
+        return id_limit_error(w, "threads");
+    return 0;
+}
+
+static int write_new_frame(struct spool_writer *w, const struct spool_writer_frame *f, uint32_t id)
+{
+    struct spool_record rec;
+
+    rec.type = SPOOL_RECORD_FRAME;
+    rec.frame = (struct spool_frame){
+        .id = id,
+        .kind = f->kind,
+        .kernel = f->kernel,
+        .module_id = f->module_id,
+        .rel = f->address,
+        .abs = f->address,
+    };
+    return emit(w, &rec);
+}
+
+static int write_new_stack(struct spool_writer *w, uint32_t id, uint32_t prefix, uint32_t frame)
+{
+    struct spool_record rec;
+
+    rec.type = SPOOL_RECORD_STACK;
+    rec.stack = (struct spool_stack){.id = id, .prefix = prefix, .frame = frame};
+    return emit(w, &rec);
+}
+
+/* Defines what is new of a stack, from its root to its leaf: frames and nodes alternate as stackpulse writes them. */
+static int define_stack(struct spool_writer *w, const struct spool_writer_frame *frames,
+                        size_t count, uint32_t *stack)
+{
+    uint32_t node = SPOOL_NO_ID;
+
+    for (size_t i = count; i-- > 0;) {
+        uint32_t prefix = node;
+        uint32_t frame;
+        int rc = intern_frame(w, &frames[i], &frame);
+
+        if (rc < 0)
+            return fail_nomem(w, "the table of frames");
+        if (rc > 0) {
+            rc = write_new_frame(w, &frames[i], frame);
+            if (rc < 0)
+                return rc;
+        }
+        rc = spoolint_intern_stack(&w->ids, prefix, frame, &node);
+        if (rc < 0)
+            return fail_nomem(w, "the table of stack nodes");
+        if (rc > 0) {
+            rc = write_new_stack(w, node, prefix, frame);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    *stack = node;
+    return 0;
+}
+
+static int define_thread(struct spool_writer *w, int32_t pid, uint64_t tid, uint32_t *thread)
+{
+    struct spool_record rec;
+    int rc = spoolint_intern_thread(&w->ids, pid, tid, thread);
+
+    if (rc < 0)
+        return fail_nomem(w, "the table of threads");
+    if (rc == 0)
+        return 0;
+    rec.type = SPOOL_RECORD_THREAD;
+    rec.thread = (struct spool_thread){.id = *thread, .pid = pid, .tid = tid};
+    return emit(w, &rec);
+}
+
+static int write_sample(struct spool_writer *w, uint64_t time_ns, int64_t delta_ns, uint32_t thread,
+                        uint32_t stack)
+{
+    struct spool_record rec;
+    int rc;
+
+    rec.type = SPOOL_RECORD_SAMPLE;
+    rec.sample.delta_ns = delta_ns;
+    rec.sample.thread = thread;
+    rec.sample.stack = stack;
+    rc = emit(w, &rec);
+    if (rc == 0)
+        w->time_ns = time_ns;
+    return rc;
+}
+
+static int set_mode(struct spool_writer *w, enum id_mode mode)
+{
+    if (w->mode != IDS_UNDECIDED && w->mode != mode)
+        return misuse(w, "spool_writer_sample and records with given ids in one spool");
+    return 0;
+}
+
+/* All of a sample that could be refused, so that a refused one leaves no trace. */
+static int check_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, uint64_t tid,
+                        const struct spool_writer_frame *frames, size_t count, int64_t *delta_ns)
+{
+    int rc = set_mode(w, IDS_INTERNED);
+
+    if (rc == 0)
+        rc = check_thread(w, "sample", pid, tid);
+    if (rc == 0)
+        rc = check_delta(w, time_ns, delta_ns);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct spool_writer_frame *f = &frames[i];
+
+        if (f->kind == SPOOL_FRAME_TRUNCATED && i != count - 1)
+            rc = misuse(w, "truncated-stack marker as frame %zu of %zu, not as the root", i, count);
+        else
+            rc = check_frame_kind(w, f->kind, f->kernel, f->module_id, f->address);
+    }
+    if (rc == 0)
+        rc = check_ids_left(w, pid, tid, frames, count);
+    return rc;
+}
+
+int spool_writer_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, uint64_t tid,
+                        const struct spool_writer_frame *frames, size_t frame_count)
+{
+    uint32_t stack, thread;
+    int64_t delta_ns = 0;
+    int rc = ready(w);
+
+    if (rc < 0 || frame_count == 0)
+        return rc;
+    rc = check_sample(w, time_ns, pid, tid, frames, frame_count, &delta_ns);
+    if (rc < 0)
+        return rc;
+    w->mode = IDS_INTERNED;
+    rc = define_stack(w, frames, frame_count, &stack);
+    if (rc < 0)
+        return rc;
+    rc = define_thread(w, pid, tid, &thread);
+    if (rc < 0)
+        return rc;
+    return write_sample(w, time_ns, delta_ns, thread, stack);
+}
+
+/* ---- the other records ---- */
+
+int spool_writer_python(struct spool_writer *w, uint64_t time_ns, int32_t pid, bool on)
+{
+    struct spool_record rec = {.type = SPOOL_RECORD_PYTHON};
+    int rc = ready(w);
+
+    if (rc < 0)
+        return rc;
+    if (bad_pid(w, pid))
+        return pid_error(w, "Python runtime record", pid);
+    rec.python = (struct spool_python){.time_ns = time_ns, .pid = pid, .on = on};
+    return emit(w, &rec);
+}
+
+int spool_writer_deactivate_process(struct spool_writer *w, int32_t pid)
+{
+    struct spool_record rec = {.type = SPOOL_RECORD_DEACTIVATE_PROCESS};
+    int rc = ready(w);
+
+    if (rc < 0)
+        return rc;
+    if (bad_pid(w, pid))
+        return pid_error(w, "process deactivation", pid);
+    rec.deactivated_pid = pid;
+    spoolint_intern_drop_loose(&w->ids);
+    return emit(w, &rec);
+}
+
+int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
+{
+    struct spool_record rec = {.type = SPOOL_RECORD_DEACTIVATE_MODULE};
+    int rc = ready(w);
+
+    if (rc < 0)
+        return rc;
+    if (w->version < FORMAT_VERSION_MODULE_DEACTIVATION)
+        return misuse(w, "module deactivation in version %" PRIu32, w->version);
+    if (module_id >= w->module_count)
+        return misuse(w, "deactivation of module %" PRIu32 " of %" PRIu32, module_id,
+                      w->module_count);
+    rec.deactivated_module = module_id;
+    spoolint_intern_drop_loose(&w->ids);
+    return emit(w, &rec);
+}
+
+/* ---- record by record ---- */
+
+static int check_next_id(struct spool_writer *w, const char *what, uint32_t id, uint32_t next)
+{
+    if (id != next)
+        return misuse(w, "%s %" PRIu32 ", where the next id is %" PRIu32, what, id, next);
+    return 0;
+}
+
+static int check_new_id(struct spool_writer *w, const char *what, const char *plural, uint32_t id,
+                        uint32_t next)
+{
+    int rc = check_next_id(w, what, id, next);
+
+    if (rc == 0 && next >= w->id_count_max)
+        rc = id_limit_error(w, plural);
+    return rc;
+}
+
+static int check_reference(struct spool_writer *w, const char *what, uint32_t id, uint32_t count)
+{
+    if (id >= count)
+        return misuse(w, "record refers to %s %" PRIu32 " of %" PRIu32, what, id, count);
+    return 0;
+}
+
+static int put_module(struct spool_writer *w, enum spool_record_type type,
+                      const struct spool_module *m)
+{
+    int rc = check_next_id(w, "module", m->id, w->module_count);
+
+    return rc < 0 ? rc : write_module(w, type, m);
+}
+
+/* The records that define ids or use them. */
+static int put_with_ids(struct spool_writer *w, const struct spool_record *rec)
+{
+    struct intern *ids = &w->ids;
+    int64_t delta_ns = 0;
+    int rc = set_mode(w, IDS_GIVEN);
+
+    if (rc < 0)
+        return rc;
+    switch (rec->type) {
+    case SPOOL_RECORD_FRAME: {
+        const struct spool_frame *f = &rec->frame;
+
+        rc = check_new_id(w, "frame", "frames", f->id, ids->frame_count);
+        if (rc == 0)
+            rc = check_frame_kind(w, f->kind, f->kernel, f->module_id,
+                                  f->kind == SPOOL_FRAME_PINNED ? f->rel : f->abs);
+        if (rc == 0)
+            ids->frame_count++;
+        break;
+    }
+    case SPOOL_RECORD_STACK:
+        rc = check_new_id(w, "stack node", "stack nodes", rec->stack.id, ids->stack_count);
+        if (rc == 0 && rec->stack.prefix != SPOOL_NO_ID)
+            rc = check_reference(w, "stack node", rec->stack.prefix, ids->stack_count);
+        if (rc == 0)
+            rc = check_reference(w, "frame", rec->stack.frame, ids->frame_count);
+        if (rc == 0)
+            ids->stack_count++;
+        break;
+    case SPOOL_RECORD_THREAD:
+        rc = check_new_id(w, "thread", "threads", rec->thread.id, ids->thread_count);
+        if (rc == 0)
+            rc = check_thread(w, "thread", rec->thread.pid, rec->thread.tid);
+        if (rc == 0)
+            ids->thread_count++;
+        break;
+    default:
+        rc = check_delta(w, rec->sample.time_ns, &delta_ns);
+        if (rc == 0)
+            rc = check_reference(w, "thread", rec->sample.thread, ids->thread_count);
+        if (rc == 0)
+            rc = check_reference(w, "stack node", rec->sample.stack, ids->stack_count);
+        if (rc < 0)
+            return rc;
+        w->mode = IDS_GIVEN;
+        return write_sample(w, rec->sample.time_ns, delta_ns, rec->sample.thread,
+                            rec->sample.stack);
+    }
+    if (rc < 0)
+        return rc;
+    w->mode = IDS_GIVEN;
+    return emit(w, rec);
+}
+
+int spool_writer_put(struct spool_writer *w, const struct spool_record *record)
+{
+    int rc = ready(w);
+
+    if (rc < 0)
+        return rc;
+    switch (record->type) {
+    case SPOOL_RECORD_MODULE:
+    case SPOOL_RECORD_JIT_MODULE:
+        return put_module(w, record->type, &record->module);
+    case SPOOL_RECORD_ANNOTATION:
+        return put_module(w, record->type, &record->annotation.module);
+    case SPOOL_RECORD_FRAME:
+    case SPOOL_RECORD_STACK:
+    case SPOOL_RECORD_THREAD:
+    case SPOOL_RECORD_SAMPLE:
+        return put_with_ids(w, record);
+    case SPOOL_RECORD_PYTHON:
+        return spool_writer_python(w, record->python.time_ns, record->python.pid,
+                                   record->python.on);
+    case SPOOL_RECORD_DEACTIVATE_PROCESS:
+        return spool_writer_deactivate_process(w, record->deactivated_pid);
+    case SPOOL_RECORD_DEACTIVATE_MODULE:
+        return spool_writer_deactivate_module(w, record->deactivated_module);
+    }
+    return misuse(w, "record of unknown type %d", (int)record->type);
+}
+
+/* ---- lifetime ---- */
+
+struct spool_writer *spool_writer_new(void)
+{
+    struct spool_writer *w = calloc(1, sizeof *w);
+
+    if (w == NULL)
+        return NULL;
+    w->id_count_max = FORMAT_ID_MAX + 1;
+    spoolint_intern_init(&w->ids);
+    return w;
+}
+
+void spool_writer_free(struct spool_writer *w)
+{
+    if (w == NULL)
+        return;
+    spoolint_intern_free(&w->ids);
+    free(w->modules);
+    free(w->buffer.data);
+    free(w);
+}
+
+static int open_output(struct spool_writer *w, spool_write_fn *write, void *user,
+                       const struct spool_header *header)
+{
+    int rc;
+
+    if (w->sticky != 0)
+        return repeat_sticky(w);
+    if (w->state != WRITER_NEW)
+        return misuse(w, "the writer was opened before");
+    rc = check_header(w, header);
+    if (rc < 0)
+        return rc;
+    if (!spoolint_buffer_reserve(&w->buffer, BUFFER_SIZE + BUFFER_SLACK))
+        return fail_nomem(w, "the output buffer");
+    spoolint_record_encode_header(&w->buffer, header);
+    assert(!w->buffer.failed);
+    w->write = write;
+    w->user = user;
+    w->version = header->version;
+    w->state = WRITER_OPEN;
+    return 0;
+}
+
+int spool_writer_open_fd(struct spool_writer *w, int fd, const struct spool_header *header)
+{
+    int rc = open_output(w, write_to_fd, w, header);
+
+    if (rc == 0)
+        w->fd = fd;
+    return rc;
+}
+
+int spool_writer_open_callback(struct spool_writer *w, spool_write_fn *write, void *user,
+                               const struct spool_header *header)
+{
+    return open_output(w, write, user, header);
+}
+
+int spool_writer_flush(struct spool_writer *w)
+{
+    int rc = ready(w);
+
+    return rc < 0 ? rc : hand_over(w);
+}
+
+int spool_writer_finish(struct spool_writer *w)
+{
+    int rc = spool_writer_flush(w);
+
+    if (rc == 0)
+        w->state = WRITER_FINISHED;
+    return rc;
+}
+
+uint64_t spool_writer_bytes(const struct spool_writer *w)
+{
+    return w->handed_over + w->buffer.size;
+}
+
+const char *spool_writer_error(const struct spool_writer *w)
+{
+    return spoolint_error_get(&w->error);
+}
+
+void spoolint_writer_allow_old_versions(struct spool_writer *w)
+{
+    w->old_versions = true;
+}
+
+void spoolint_writer_limit_ids(struct spool_writer *w, uint32_t count)
+{
+    w->id_count_max = count;
+}
