@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Demangling by libiberty. Names come from files nobody vouches for, so the calls are fenced in: bounded
+ * input, bounded output, and a deep name never runs on the caller's stack.
+ */
+#include "demangle.h"
+
+#include <libiberty/demangle.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_INPUT ((size_t)64 * 1024)
+#define MAX_OUTPUT ((size_t)1024 * 1024)
+
+/* libiberty's parsers call themselves for every level of a name, up to one level per byte and some 130 bytes
+ * of stack per level. The fence: short names run where we are, others on a stack made for the worst case. */
+#define MAX_DIRECT_LEVELS ((size_t)4 * 1024)
+#define MAX_LEVELS ((size_t)256 * 1024)
+#define DEEP_STACK_SIZE ((size_t)128 * 1024 * 1024)
+
+/* libiberty refuses names with more bytes than half of this unless the limit is lifted. */
+#define MAX_PLAIN_INPUT (DEMANGLE_RECURSION_LIMIT / 2)
+
+#define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
+
+struct job {
+    const char *name; /* NUL-terminated */
+    size_t size;
+    bool brief;
+    bool nomem;
+    bool done; /* text holds the answer */
+    bool rust;
+    char *text;
+    size_t text_size;
+    size_t capacity;
+    void *tree; /* what libiberty wants freed */
+    jmp_buf stop;
+};
+
+size_t symint_cut_version(const char *name, size_t size)
+{
+    const char *at = size > 1 ? memchr(name + 1, '@', size - 1) : NULL;
+    return at != NULL ? (size_t)(at - name) : size;
+}
+
+/* The length of the clone suffix at p, 0 when there is none. */
+static size_t clone_suffix(const char *p, size_t size)
+{
+    static const struct {
+        const char *text;
+        bool number; /* needed */
+    } suffixes[] = {
+        {".cold", false},   {".part", true},     {".constprop", true}, {".isra", true},
+        {".lto_priv", true}, {".llvm", true},
+    };
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        size_t n = strlen(suffixes[i].text);
+        if (size < n || memcmp(p, suffixes[i].text, n) != 0)
+            continue;
+        size_t d = n + 1;
+        while (d < size && p[d] >= '0' && p[d] <= '9')
+            d++;
+        if (n < size && p[n] == '.' && d > n + 1)
+            n = d;
+        else if (suffixes[i].number)
+            continue;
+        if (n == size || p[n] == '.')
+            return n;
+    }
+    return 0;
+}
+
+size_t symint_cut_clones(const char *name, size_t size)
+{
+    const char *end = name + size;
+    const char *p = size > 1 ? memchr(name + 1, '.', size - 1) : NULL;
+    /* The first dot from which clone suffixes reach to the end. */
+    for (; p != NULL; p = memchr(p + 1, '.', (size_t)(end - p - 1))) {
+        const char *q = p;
+        size_t n;
+        while (q < end && (n = clone_suffix(q, (size_t)(end - q))) > 0)
+            q += n;
+        if (q == end)
+            return (size_t)(p - name);
+        if (q > p)
+            p = q - 1; /* nothing in between can reach the end either */
+    }
+    return size;
+}
+
+/* ---- collecting libiberty's output ---- */
+
+/* Called out of libiberty, which offers no way to stop it: a name can stand for an output that grows
+ * exponentially. Its printers hold nothing on the heap (but for a punycode buffer, lost in that one case),
+ * so jumping out of them is safe. */
+static void append(const char *text, size_t size, void *opaque)
+{
+    struct job *job = opaque;
+    if (size > MAX_OUTPUT - job->text_size)
+        longjmp(job->stop, 1);
+    if (job->text_size + size + 1 > job->capacity) {
+        size_t capacity = (job->text_size + size + 1) * 2;
+        char *grown = realloc(job->text, capacity);
+        if (grown == NULL) {
+            job->nomem = true;
+            longjmp(job->stop, 1);
+        }
+        job->text = grown;
+        job->capacity = capacity;
+    }
+    memcpy(job->text + job->text_size, text, size);
+    job->text_size += size;
+    job->text[job->text_size] = '\0';
+}
+
+/* ---- short names ---- */
+
+static bool is_method_qualifier(enum demangle_component_type type)
+{
+    switch (type) {
+    case DEMANGLE_COMPONENT_RESTRICT_THIS:
+    case DEMANGLE_COMPONENT_VOLATILE_THIS:
+    case DEMANGLE_COMPONENT_CONST_THIS:
+    case DEMANGLE_COMPONENT_REFERENCE_THIS:
+    case DEMANGLE_COMPONENT_RVALUE_REFERENCE_THIS:
+    case DEMANGLE_COMPONENT_TRANSACTION_SAFE:
+    case DEMANGLE_COMPONENT_NOEXCEPT:
+    case DEMANGLE_COMPONENT_THROW_SPEC:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Takes parameters and template arguments out of a tree, which it changes: components may be shared, and a
+ * change made twice is the same change. Depth is bounded: what lies deeper stays as it is. */
+static struct demangle_component *shorten(struct demangle_component *c, unsigned depth)
+{
+    while (c != NULL) {
+        if (c->type == DEMANGLE_COMPONENT_TYPED_NAME || c->type == DEMANGLE_COMPONENT_TEMPLATE ||
+            is_method_qualifier(c->type)) {
+            c = c->u.s_binary.left;
+            continue;
+        }
+        break;
+    }
+    if (c == NULL || depth == 0)
+        return c;
+    switch (c->type) {
+    case DEMANGLE_COMPONENT_QUAL_NAME:
+    case DEMANGLE_COMPONENT_LOCAL_NAME:
+        c->u.s_binary.left = shorten(c->u.s_binary.left, depth - 1);
+        c->u.s_binary.right = shorten(c->u.s_binary.right, depth - 1);
+        break;
+    case DEMANGLE_COMPONENT_TAGGED_NAME:
+    case DEMANGLE_COMPONENT_CLONE:
+    case DEMANGLE_COMPONENT_VTABLE:
+    case DEMANGLE_COMPONENT_VTT:
+    case DEMANGLE_COMPONENT_TYPEINFO:
+    case DEMANGLE_COMPONENT_TYPEINFO_NAME:
+    case DEMANGLE_COMPONENT_TYPEINFO_FN:
+    case DEMANGLE_COMPONENT_THUNK:
+    case DEMANGLE_COMPONENT_VIRTUAL_THUNK:
+    case DEMANGLE_COMPONENT_COVARIANT_THUNK:
+    case DEMANGLE_COMPONENT_GUARD:
+    case DEMANGLE_COMPONENT_TLS_INIT:
+    case DEMANGLE_COMPONENT_TLS_WRAPPER:
+    case DEMANGLE_COMPONENT_REFTEMP:
+    case DEMANGLE_COMPONENT_HIDDEN_ALIAS:
+    case DEMANGLE_COMPONENT_TRANSACTION_CLONE:
+    case DEMANGLE_COMPONENT_NONTRANSACTION_CLONE:
+        c->u.s_binary.left = shorten(c->u.s_binary.left, depth - 1);
+        break;
+    default:
+        break;
+    }
+    return c;
+}
+
+/* Moves past a balanced group that begins at p with `open`. */
+static size_t skip_group(const char *text, size_t size, size_t p, char open, char close)
+{
+    size_t depth = 0;
+    for (; p < size; p++) {
+        if (text[p] == open) {
+            depth++;
+        } else if (text[p] == close && !(p > 0 && close == '>' && text[p - 1] == '-')) {
+            if (--depth == 0)
+                return p + 1;
+        }
+    }
+    return size;
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (unsigned char)c >= 0x80;
+}
+
+/* Takes generic arguments out of a Rust path: those of `a::b::<T>` and `Vec<T>`, not the brackets of
+ * `<Type as Trait>::f`, which begin a path. */
+static size_t shorten_rust(char *text, size_t size)
+{
+    size_t out = 0;
+    for (size_t p = 0; p < size;) {
+        if (text[p] == '<' && out > 0) {
+            if (out >= 2 && text[out - 1] == ':' && text[out - 2] == ':') {
+                out -= 2;
+                p = skip_group(text, size, p, '<', '>');
+                continue;
+            }
+            if (is_word(text[out - 1])) {
+                p = skip_group(text, size, p, '<', '>');
+                continue;
+            }
+        }
+        text[out++] = text[p++];
+    }
+    return out;
+}
+
+/* Takes `!(arguments)`, `!argument` and parameters out of a D name. */
+static size_t shorten_d(char *text, size_t size)
+{
+    size_t out = 0;
+    for (size_t p = 0; p < size;) {
+        if (text[p] == '!') {
+            p++;
+            if (p < size && text[p] == '(')
+                continue;
+            while (p < size && is_word(text[p]))
+                p++;
+        } else if (text[p] == '(') {
+            p = skip_group(text, size, p, '(', ')');
+        } else {
+            text[out++] = text[p++];
+        }
+    }
+    while (out > 0 && text[out - 1] == ' ')
+        out--;
+    return out;
+}
+
+/* ---- the calls ---- */
+
+/* What an output of libiberty's D printer can come to: each back reference to a type repeats at most all
+ * that lies between its target and itself. The printer has no limit of its own and ends the process when
+ * memory runs out, so a name that may explode is left as it is. */
+static size_t d_levels(const char *name, size_t size)
+{
+    size_t *grown = malloc((size + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return 0;
+    grown[0] = 0;
+    size_t total = 0;
+    for (size_t i = 0; i < size; i++) {
+        total++;
+        if (name[i] == 'Q') {
+            size_t back = 0;
+            size_t k = i + 1;
+            while (k < size && name[k] >= 'A' && name[k] <= 'Z' && back <= size)
+                back = back * 26 + (size_t)(name[k++] - 'A');
+            if (k < size && name[k] >= 'a' && name[k] <= 'z') {
+                back = back * 26 + (size_t)(name[k] - 'a');
+                bool type = back > 0 && back <= i && !(name[i - back] >= '0' && name[i - back] <= '9');
+                total += type ? grown[i] - grown[i - back] + size : 0;
+            }
+        }
+        if (total > MAX_LEVELS) {
+            total = SIZE_MAX;
+            break;
+        }
+        grown[i + 1] = total;
+    }
+    free(grown);
+    return total;
+}
+
+static void run_d(struct job *job)
+{
+    char *text = dlang_demangle(job->name, OPTIONS);
+    if (text == NULL)
+        return;
+    size_t size = strlen(text);
+    if (job->brief)
+        size = shorten_d(text, size);
+    text[size] = '\0';
+    job->text = text;
+    job->text_size = size;
+    job->done = size > 0 && size <= MAX_OUTPUT;
+}
+
+/* C++ of any length, and short C++ names of every length. The tree is on the heap, unlike that of
+ * cplus_demangle_v3_callback, whose stack use is why libiberty limits its input. */
+static void run_tree(struct job *job)
+{
+    struct demangle_component *tree =
+        cplus_demangle_v3_components(job->name, OPTIONS, &job->tree);
+    if (tree == NULL)
+        return;
+    if (job->brief) {
+        struct demangle_component *brief = shorten(tree, 256);
+        if (brief != NULL)
+            tree = brief;
+    }
+    job->done = cplus_demangle_print_callback(OPTIONS, tree, append, job) != 0;
+}
+
+/* The order of cplus_demangle in its automatic style, with output that can be stopped. */
+static void run_auto(struct job *job)
+{
+    if (rust_demangle_callback(job->name, OPTIONS, append, job)) {
+        job->rust = true;
+        job->done = true;
+        return;
+    }
+    job->text_size = 0;
+    if (!job->brief && job->size <= MAX_PLAIN_INPUT) {
+        job->done = cplus_demangle_v3_callback(job->name, OPTIONS, append, job) != 0;
+        return;
+    }
+    run_tree(job);
+    if (!job->done && job->brief && job->size <= MAX_PLAIN_INPUT) {
+        /* A tree that lost its template arguments may be unprintable: `operator T`. */
+        job->text_size = 0;
+        job->done = cplus_demangle_v3_callback(job->name, OPTIONS, append, job) != 0;
+    }
+}
+
+static void run(struct job *job)
+{
+    if (setjmp(job->stop) == 0) {
+        if (job->name[1] == 'D')
+            run_d(job);
+        else
+            run_auto(job);
+    } else {
+        job->done = false;
+    }
+    free(job->tree);
+    job->tree = NULL;
+    if (job->done && job->rust && job->brief) {
+        job->text_size = shorten_rust(job->text, job->text_size);
+        job->text[job->text_size] = '\0';
+    }
+}
+
+static void *run_thread(void *job)
+{
+    run(job);
+    return NULL;
+}
+
+/* Runs a job on a stack large enough for the deepest name. No thread, no demangled name. */
+static void run_deep(struct job *job)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    /* The thread must not take a signal that is meant for the caller's threads. */
+    sigfillset(&all);
+    if (pthread_attr_setstacksize(&attributes, DEEP_STACK_SIZE) == 0 &&
+        pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
+        int rc = pthread_create(&thread, &attributes, run_thread, job);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (rc == 0)
+            pthread_join(thread, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+static bool looks_mangled(const char *name, size_t size)
+{
+    return size > 2 && name[0] == '_' &&
+           (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D' ||
+            (size > 11 && memcmp(name, "_GLOBAL_", 8) == 0));
+}
+
+/* ` [clone .cold]` for every suffix in [p, end). */
+static bool append_clones(char **text, size_t size, const char *p, const char *end)
+{
+    /* A suffix has at least five bytes, its brackets add nine. */
+    char *grown = realloc(*text, size + (size_t)(end - p) * 3 + 1);
+    if (grown == NULL)
+        return false;
+    *text = grown;
+    char *out = grown + size;
+    while (p < end) {
+        size_t n = clone_suffix(p, (size_t)(end - p));
+        memcpy(out, " [clone ", 8);
+        memcpy(out + 8, p, n);
+        out[8 + n] = ']';
+        out += 9 + n;
+        p += n;
+    }
+    *out = '\0';
+    return true;
+}
+
+char *symint_demangle(const char *name, size_t size, enum sym_demangle mode, bool *changed)
+{
+    *changed = false;
+    if (mode == SYM_DEMANGLE_NONE || size > MAX_INPUT)
+        return NULL;
+    size_t stem = symint_cut_clones(name, size);
+    bool mangled = looks_mangled(name, stem);
+    if (!mangled && stem == size)
+        return NULL;
+
+    struct job job = {.brief = mode == SYM_DEMANGLE_SHORT, .size = stem};
+    char *copy = malloc(stem + 1);
+    if (copy == NULL)
+        goto nomem;
+    memcpy(copy, name, stem);
+    copy[stem] = '\0';
+    job.name = copy;
+    if (mangled) {
+        size_t levels = copy[1] == 'D' ? d_levels(copy, stem) : stem;
+        if (levels == 0)
+            goto nomem;
+        if (levels <= MAX_DIRECT_LEVELS)
+            run(&job);
+        else if (levels <= MAX_LEVELS)
+            run_deep(&job);
+        if (job.nomem)
+            goto nomem;
+    }
+    if (!job.done) {
+        free(job.text);
+        if (stem == size) {
+            free(copy);
+            return NULL;
+        }
+        job.text = copy;
+        job.text_size = stem;
+    } else {
+        free(copy);
+    }
+    copy = NULL;
+    if (stem < size && !append_clones(&job.text, job.text_size, name + stem, name + size))
+        goto nomem;
+    *changed = true;
+    return job.text;
+
+nomem:
+    free(copy);
+    free(job.text);
+    *changed = true;
+    return NULL;
+}
+
+const char *symint_display(struct symint_strings *s, struct symint_text *t, enum sym_demangle mode)
+{
+    if (t->display != NULL)
+        return t->display;
+    bool changed;
+    char *text = symint_demangle(t->text, t->size, mode, &changed);
+    if (text == NULL) {
+        if (!changed)
+            t->display = t->text;
+        return t->display;
+    }
+    struct symint_text *display = symint_intern(s, text, strlen(text));
+    free(text);
+    if (display != NULL)
+        t->display = display->text;
+    return t->display;
+}
+
+char *sym_demangle_name(const char *raw_name, enum sym_demangle mode)
+{
+    if (raw_name == NULL)
+        raw_name = "";
+    size_t size = symint_cut_version(raw_name, strlen(raw_name));
+    bool changed;
+    char *text = symint_demangle(raw_name, size, mode, &changed);
+    if (text != NULL || changed)
+        return text;
+    text = malloc(size + 1);
+    if (text != NULL) {
+        memcpy(text, raw_name, size);
+        text[size] = '\0';
+    }
+    return text;
+}

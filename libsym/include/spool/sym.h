@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libsym: from the address of a sampled frame to the names a person knows it by.
+ *
+ * A context holds options, the files it has opened and every answer it has given. The caller describes
+ * modules (a path, a file offset, perhaps a build id) and asks for one frame at a time; the answer is a
+ * chain, innermost first, whose last entry is the physical function. libsym knows nothing of spools.
+ *
+ * Order in which a name is looked for: recorded JIT names, the perf map of the process (only for memory
+ * that no file stands behind), ELF symbols, kernel symbols; else the frame stays an address. An address
+ * never gets the name of a function that does not contain it, and a missing or damaged file is never an
+ * error: the answer has no name and says why.
+ *
+ *     struct sym_context *c = sym_context_new();
+ *     uint32_t m;
+ *     int rc = sym_context_open(c, NULL);
+ *     if (rc == 0)
+ *         rc = sym_module_add(c, &(struct sym_module){.size = sizeof(struct sym_module),
+ *                             .path = "/usr/bin/cat", .start = start, .end = end,
+ *                             .file_offset = pgoff}, &m);
+ *     if (rc == 0)
+ *         rc = sym_resolve(c, &(struct sym_query){.module = m, .pid = pid, .abs = pc,
+ *                          .rel = pc - start + pgoff}, &frames, &count);
+ *
+ * Conventions: int results are 0 or positive on success and SYM_ERR_* below zero on failure. One handle,
+ * one thread at a time; different contexts are independent. The library never prints, exits or installs
+ * signal handlers, and uses no network.
+ */
+#ifndef SPOOL_SYM_H
+#define SPOOL_SYM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SYM_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define SYM_MUST_CHECK
+#endif
+
+/* The numbers mean the same in all three libraries (spool/spool.h). */
+enum {
+    SYM_ERR_NOMEM = -1,      /* out of memory */
+    SYM_ERR_IO = -2,         /* a file named by an option could not be read */
+    SYM_ERR_FORMAT = -3,     /* a file named by an option is not what it should be */
+    SYM_ERR_LIMIT = -7,      /* more modules or names than ids */
+    SYM_ERR_MISUSE = -8,     /* the caller broke a rule of this header */
+    SYM_ERR_NOT_FOUND = -11  /* a file named by an option does not exist */
+};
+
+/* The constant's own name ("SYM_ERR_IO", "SYM_OK", "SYM_ERR_UNKNOWN") and a short English text. Static
+ * storage, never NULL. */
+const char *sym_error_name(int code);
+const char *sym_error_text(int code);
+
+/* ---- context ------------------------------------------------------------------------------------- */
+
+struct sym_context;
+
+enum sym_demangle {
+    SYM_DEMANGLE_FULL = 0,
+    SYM_DEMANGLE_SHORT, /* without parameters and template arguments */
+    SYM_DEMANGLE_NONE   /* names as the symbol table has them, less the @VERSION */
+};
+
+enum sym_perf_maps {
+    SYM_PERF_MAPS_AUTO = 0, /* every process; `py::` entries only where sym_query.python_allowed */
+    SYM_PERF_MAPS_ALL,      /* every process, every entry */
+    SYM_PERF_MAPS_NONE,
+    SYM_PERF_MAPS_LIST /* like ALL, but only the processes in perf_map_pids */
+};
+
+struct sym_query;
+struct sym_frame;
+
+/* A symbolizer of the caller's own, asked in place of the ELF files for every user-space query that has a
+ * module and that no JIT name and no perf map answered. It stores up to `capacity` frames, innermost first,
+ * into frames (zeroed by the caller; only name, raw_name, file, line, column, start_line, inlined,
+ * function_start, offset, origin and flags are read; texts are copied) and returns how many there are; a
+ * number above capacity makes libsym call again with that much room. 0: no answer, the frame stays an
+ * address. Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
+ * query's module. */
+typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
+                          size_t build_id_size, const struct sym_query *query,
+                          struct sym_frame *frames, size_t capacity);
+
+struct sym_options {
+    size_t size;                /* sizeof(struct sym_options), so that the struct can grow */
+    const char *sysroot;        /* put in front of module paths; NULL: "/" */
+    enum sym_demangle demangle;
+    enum sym_perf_maps perf_maps;
+    const char *perf_map_dir;   /* where perf-PID.map lie, as given (sysroot is not added); NULL: "/tmp" */
+    const int32_t *perf_map_pids; /* for SYM_PERF_MAPS_LIST */
+    size_t perf_map_pid_count;
+    bool no_native;             /* open no ELF file and no map: JIT names and addresses only */
+    sym_native_fn *native;      /* NULL: ELF symbol tables */
+    void *native_user;
+};
+
+/* A context without options. NULL: out of memory. Free with sym_context_free, which accepts NULL. */
+struct sym_context *sym_context_new(void);
+void sym_context_free(struct sym_context *c);
+
+/* Sets the options (copied; NULL: all defaults) once, before anything else. 0, ERR_NOMEM or ERR_MISUSE. */
+SYM_MUST_CHECK int sym_context_open(struct sym_context *c, const struct sym_options *options);
+
+/* What failed last, one line naming the file; "no error" before any failure. Never NULL, valid until the
+ * next call. */
+const char *sym_context_error(const struct sym_context *c);
+
+/* ---- kernel symbols -------------------------------------------------------------------------------- */
+
+/* Where a capture's kernel addresses come from, to decide whether a kallsyms speaks about the same boot. */
+struct sym_kernel {
+    size_t size;             /* sizeof(struct sym_kernel) */
+    const char *kallsyms;    /* a file the user vouches for; NULL: /proc/kallsyms if it is the same boot */
+    const char *boot_id;     /* of the capture, as in /proc/sys/kernel/random/boot_id; NULL: not recorded */
+    bool has_start_time;     /* without a boot id: the capture's start, microseconds since 1970 */
+    uint64_t start_time_us;
+    const uint64_t *needed;  /* sorted addresses: only what answers one of them is kept; NULL: everything.
+                                Used during the call only */
+    size_t needed_count;
+};
+
+/* Why the kernel has no names, SYM_KERNEL_OK when it has. */
+enum sym_kernel_state {
+    SYM_KERNEL_NONE = 0,      /* sym_kernel_load was not called */
+    SYM_KERNEL_OK,
+    SYM_KERNEL_OTHER_BOOT,    /* the capture is from another boot or machine */
+    SYM_KERNEL_UNKNOWN_BOOT,  /* the capture does not say when it was made */
+    SYM_KERNEL_RESTRICTED,    /* every address is 0 (kernel.kptr_restrict) */
+    SYM_KERNEL_EMPTY,         /* no usable line */
+    SYM_KERNEL_UNREADABLE
+};
+
+/* Loads kernel symbols; a second call replaces the first. Returns 0 also when the boot rule refuses
+ * (sym_kernel_state tells); ERR_NOT_FOUND, ERR_IO or ERR_FORMAT only for a file named in `kallsyms`;
+ * ERR_NOMEM. The same boot is: equal boot ids, or, without one, a start time that is not before this
+ * boot. */
+SYM_MUST_CHECK int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel);
+enum sym_kernel_state sym_kernel_state(const struct sym_context *c);
+/* One short sentence for a state: "from another boot". Static storage. */
+const char *sym_kernel_state_text(enum sym_kernel_state state);
+
+/* ---- modules --------------------------------------------------------------------------------------- */
+
+#define SYM_NO_MODULE UINT32_MAX
+
+/* A name inside generated code, as in spool/spool.h: absolute [start, end). */
+struct sym_jit_name {
+    uint64_t start;
+    uint64_t end;
+    const char *name;
+    size_t name_size;
+};
+
+struct sym_module {
+    size_t size;           /* sizeof(struct sym_module) */
+    const char *path;      /* as recorded, a ` (deleted)` included */
+    size_t path_size;      /* bytes; 0: path is NUL-terminated (or NULL: no path) */
+    uint64_t start, end;   /* of the mapping, absolute */
+    uint64_t file_offset;  /* of start */
+    bool kernel;
+    bool jit;              /* generated code: only jit_names speak for it, even when there are none */
+    const uint8_t *build_id; /* NULL when unknown */
+    size_t build_id_size;
+    const struct sym_jit_name *jit_names; /* ascending start; may overlap: the innermost, then the later wins */
+    size_t jit_name_count;
+};
+
+/* Registers a mapping (all is copied) and gives its handle. Mappings of one file share the file's tables;
+ * no file is opened before the first query. 0, ERR_NOMEM, ERR_LIMIT, ERR_MISUSE. */
+SYM_MUST_CHECK int sym_module_add(struct sym_context *c, const struct sym_module *module,
+                                  uint32_t *handle);
+
+/* What became of a module's file. */
+enum sym_miss {
+    SYM_MISS_NONE = 0,     /* named */
+    SYM_MISS_NO_FILE,      /* nothing at that path */
+    SYM_MISS_UNREADABLE,   /* permission or read error */
+    SYM_MISS_NOT_REGULAR,  /* a device, FIFO, folder: never opened */
+    SYM_MISS_NOT_ELF,
+    SYM_MISS_DAMAGED,      /* an ELF file that contradicts itself */
+    SYM_MISS_BUILD_ID,     /* another build than the recorded one */
+    SYM_MISS_NO_SYMBOLS,   /* no symbol table at all */
+    SYM_MISS_OUTSIDE,      /* the address is in no executable segment */
+    SYM_MISS_NO_SYMBOL,    /* no symbol covers the address */
+    SYM_MISS_NO_PERF_MAP,  /* generated code and no map of that process */
+    SYM_MISS_NOT_IN_PERF_MAP,
+    SYM_MISS_NO_JIT_NAME,  /* recorded JIT code without a name there */
+    SYM_MISS_KERNEL,       /* a kernel address without kernel symbols; see sym_kernel_state */
+    SYM_MISS_NO_MODULE,    /* a user address in no module */
+    SYM_MISS_DISABLED      /* options say not to look */
+};
+
+/* A short sentence for a reason: "no such file". Static storage, never NULL. */
+const char *sym_miss_text(enum sym_miss miss);
+
+/* State of a module's file once a query needed it: SYM_MISS_NONE when its tables were read (or not needed
+ * yet), else NO_FILE ... NO_SYMBOLS. *detail, when not NULL, gets one line with the path tried and numbers
+ * (valid until sym_context_free), "" when there is nothing to say. */
+enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail);
+
+/* ---- lookup ---------------------------------------------------------------------------------------- */
+
+enum sym_kind { SYM_KIND_USER = 0, SYM_KIND_KERNEL, SYM_KIND_PYTHON };
+
+/* Where a name comes from. Tools print elf for DWARF to PLT, kernel for KALLSYMS to VMLINUX,
+ * address for FDE and ADDRESS. */
+enum sym_origin {
+    SYM_ORIGIN_ADDRESS = 0,
+    SYM_ORIGIN_DWARF,
+    SYM_ORIGIN_SYMTAB,
+    SYM_ORIGIN_DYNSYM,
+    SYM_ORIGIN_MINIDEBUG,
+    SYM_ORIGIN_PLT,
+    SYM_ORIGIN_FDE,
+    SYM_ORIGIN_PERF_MAP,
+    SYM_ORIGIN_KALLSYMS,
+    SYM_ORIGIN_SYSMAP,
+    SYM_ORIGIN_VMLINUX,
+    SYM_ORIGIN_JIT
+};
+
+/* The short name tools print: "elf", "perf-map", "kernel", "jit" or "address". Static storage. */
+const char *sym_origin_text(enum sym_origin origin);
+
+enum {
+    SYM_FLAG_PYTHON_RUNTIME = 1u << 0, /* interpreter machinery: the interpreter's own code */
+    SYM_FLAG_PYTHON_EVAL = 1u << 1,    /* of it, the evaluation loop */
+    SYM_FLAG_HIDDEN = 1u << 2,         /* set by callers that know the stack */
+    SYM_FLAG_JIT = 1u << 3,            /* generated code: perf map or recorded JIT name */
+    SYM_FLAG_ANONYMOUS = 1u << 4,      /* in memory without a file */
+    SYM_FLAG_TRUNCATED = 1u << 5,      /* reserved for the truncated-stack marker */
+    SYM_FLAG_UNVERIFIED = 1u << 6      /* named from a file whose identity could not be checked */
+};
+
+/* One level of the chain. */
+struct sym_frame {
+    const char *name;     /* display name; NULL when nothing names the address */
+    const char *raw_name; /* linkage name; NULL when it is equal to name or there is none */
+    const char *file;     /* source file (Python: script); NULL: unknown */
+    uint32_t line;        /* 0: unknown */
+    uint32_t column;      /* 0: unknown */
+    uint32_t start_line;  /* first line of the function; 0: unknown */
+    bool inlined;         /* expanded from the next entry of the chain */
+    enum sym_kind kind;
+    enum sym_origin origin;
+    uint64_t function_start; /* in the terms of the query's rel (with a module) or abs (without) */
+    uint64_t offset;         /* of the queried address from function_start */
+    uint32_t flags;          /* SYM_FLAG_* */
+    enum sym_miss miss;      /* why there is no name */
+};
+
+/* A lookup address: one that lies inside the instruction. Recorders have moved return addresses back by one
+ * already; a caller with raw program counters subtracts 1 from every one that is a return address. */
+struct sym_query {
+    uint32_t module;     /* handle, or SYM_NO_MODULE */
+    int32_t pid;         /* whose perf map */
+    bool kernel;         /* a kernel address */
+    bool python_allowed; /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
+    uint64_t abs;        /* absolute address */
+    uint64_t rel;        /* with a module: abs - start + file_offset */
+};
+
+/* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs to the context
+ * and stays valid, texts included, until sym_context_free. Answers are remembered, so asking again is cheap.
+ * 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
+SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *query,
+                               const struct sym_frame **frames, size_t *count);
+
+/* ---- perf maps, for the report -------------------------------------------------------------------- */
+
+/* Whether the map of a process was looked for and found, and how many of its lines were unusable. */
+struct sym_perf_map_state {
+    bool found;
+    uint64_t entries;
+    uint64_t bad_lines;
+    const char *path; /* that was tried; valid until sym_context_free */
+};
+/* 1 and *out filled when a query needed that process's map, else 0. */
+int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf_map_state *out);
+
+/* ---- helpers --------------------------------------------------------------------------------------- */
+
+/* Whether a base name is a Python runtime's: `python`, `pythonN[.M]` with optional ABI letters t, d, or
+ * `libpythonN[.M][t|d].so*`. */
+bool sym_is_python_runtime(const char *basename);
+
+/* The base name of a module path without ` (deleted)`: a pointer into path, its length in *size. Names in
+ * brackets and `//anon` are returned whole. */
+const char *sym_display_path(const char *path, size_t path_size, size_t *size);
+
+/* Whether a module path stands for memory that no file names (`//anon`, memfd, `[heap]`, the empty path,
+ * `/dev/zero`, SysV shared memory, `[anon:...]`), where perf maps apply. */
+bool sym_is_anonymous_path(const char *path, size_t path_size);
+
+/* Demangles one name (C++, Rust, D), keeping clone suffixes as ` [clone .x]`. The result is malloc'ed and the
+ * caller's to free; a copy of the name when there is nothing to demangle; NULL: out of memory. */
+char *sym_demangle_name(const char *raw_name, enum sym_demangle mode);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* The registry of modules and files, and what a module's path says about it. */
+#include "module.h"
+
+#include "python.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char deleted[] = " (deleted)";
+
+/* ---- paths ---- */
+
+static bool has_prefix(const char *p, size_t size, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return size >= n && memcmp(p, prefix, n) == 0;
+}
+
+static size_t without_deleted(const char *path, size_t size)
+{
+    size_t n = sizeof(deleted) - 1;
+    return size > n && memcmp(path + size - n, deleted, n) == 0 ? size - n : size;
+}
+
+const char *sym_display_path(const char *path, size_t path_size, size_t *size)
+{
+    if (path == NULL) {
+        *size = 0;
+        return "";
+    }
+    *size = path_size;
+    if (has_prefix(path, path_size, "[") || has_prefix(path, path_size, "//anon"))
+        return path;
+    size_t end = without_deleted(path, path_size);
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    if (begin == end) { /* ends in a slash: there is no base name */
+        *size = end;
+        return path;
+    }
+    *size = end - begin;
+    return path + begin;
+}
+
+bool sym_is_anonymous_path(const char *path, size_t path_size)
+{
+    static const char *const whole[] = {"//anon", "[heap]", "[stack]", "/dev/zero", "/anon_hugepage"};
+    static const char *const begin[] = {"[anon", "[stack:", "/memfd:", "memfd:", "/SYSV", "//anon"};
+    if (path == NULL)
+        return true;
+    size_t size = without_deleted(path, path_size);
+    if (size == 0)
+        return true;
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+        if (size == strlen(whole[i]) && memcmp(path, whole[i], size) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
+        if (has_prefix(path, size, begin[i]))
+            return true;
+    return false;
+}
+
+/* ---- JIT names ---- */
+
+/* Names of one start: longest first, then in their own order, so that the sweep leaves the innermost and of
+ * equal ones the last. */
+static int compare_names(const void *a, const void *b)
+{
+    const struct sym_jit_name *const *x = a;
+    const struct sym_jit_name *const *y = b;
+    if ((*x)->start != (*y)->start)
+        return (*x)->start < (*y)->start ? -1 : 1;
+    if ((*x)->end != (*y)->end)
+        return (*x)->end > (*y)->end ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static int copy_names(struct symint_module *m, struct symint_strings *s, const struct sym_module *module)
+{
+    size_t count = module->jit_name_count;
+    if (count == 0)
+        return 0;
+    if (count >= SYMINT_NO_OWNER)
+        return SYM_ERR_LIMIT;
+    struct symint_sweep sweep = {0};
+    const struct sym_jit_name **order = malloc(count * sizeof(*order));
+    m->names = malloc(count * sizeof(*m->names));
+    int rc = SYM_ERR_NOMEM;
+    if (order == NULL || m->names == NULL)
+        goto done;
+    bool sorted = true;
+    for (size_t i = 0; i < count; i++) {
+        order[i] = &module->jit_names[i];
+        sorted &= i == 0 || compare_names(&order[i - 1], &order[i]) < 0;
+    }
+    if (!sorted)
+        qsort(order, count, sizeof(*order), compare_names);
+    rc = symint_sweep_start(&sweep, &m->name_index, count);
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
+        const struct sym_jit_name *name = order[i];
+        if (name->start >= name->end || name->name_size == 0 || name->name == NULL)
+            continue; /* nothing is what it names */
+        m->names[i].start = name->start;
+        m->names[i].name = symint_intern_name(s, name->name, name->name_size);
+        if (m->names[i].name == NULL)
+            rc = SYM_ERR_NOMEM;
+        else
+            symint_sweep_push(&sweep, name->start, name->end, i);
+    }
+    if (rc == 0)
+        symint_sweep_finish(&sweep);
+    else if (sweep.out != NULL)
+        symint_sweep_abandon(&sweep);
+done:
+    free(order);
+    if (rc != 0) {
+        free(m->names);
+        m->names = NULL;
+    }
+    return rc;
+}
+
+const struct symint_jit_name *symint_module_jit_name(const struct symint_module *m, uint64_t address)
+{
+    uint32_t owner = symint_segments_find(&m->name_index, address);
+    return owner == SYMINT_NO_OWNER ? NULL : &m->names[owner];
+}
+
+/* ---- files ---- */
+
+static uint64_t file_hash(const struct symint_text *path, const struct symint_text *build_id)
+{
+    return symint_mix(path->hash ^ (build_id->hash << 1 | build_id->hash >> 63));
+}
+
+static int grow_files(struct symint_registry *r)
+{
+    if (r->file_count == r->file_capacity) {
+        uint32_t capacity = r->file_capacity == 0 ? 16 : r->file_capacity * 2;
+        struct symint_file **files = realloc(r->files, capacity * sizeof(*files));
+        if (files == NULL)
+            return SYM_ERR_NOMEM;
+        r->files = files;
+        r->file_capacity = capacity;
+    }
+    if (r->file_count >= r->slot_count / 4 * 3) {
+        uint32_t slot_count = r->slot_count == 0 ? 64 : r->slot_count * 2;
+        uint32_t *slots = calloc(slot_count, sizeof(*slots));
+        if (slots == NULL)
+            return SYM_ERR_NOMEM;
+        for (uint32_t i = 0; i < r->file_count; i++) {
+            uint32_t at =
+                (uint32_t)file_hash(r->files[i]->path, r->files[i]->build_id) & (slot_count - 1);
+            while (slots[at] != 0)
+                at = (at + 1) & (slot_count - 1);
+            slots[at] = i + 1;
+        }
+        free(r->slots);
+        r->slots = slots;
+        r->slot_count = slot_count;
+    }
+    return 0;
+}
+
+static int find_file(struct symint_registry *r, struct symint_strings *s, const char *path, size_t path_size,
+                     const struct sym_module *module, uint32_t *file)
+{
+    const struct symint_text *name = symint_intern(s, path, path_size);
+    size_t id_size = module->build_id != NULL ? module->build_id_size : 0;
+    const struct symint_text *id =
+        symint_intern(s, id_size > 0 ? (const char *)module->build_id : "", id_size);
+    if (name == NULL || id == NULL)
+        return SYM_ERR_NOMEM;
+    if (r->file_count >= UINT32_MAX / 4)
+        return SYM_ERR_LIMIT;
+    int rc = grow_files(r);
+    if (rc != 0)
+        return rc;
+    uint32_t at = (uint32_t)file_hash(name, id) & (r->slot_count - 1);
+    for (; r->slots[at] != 0; at = (at + 1) & (r->slot_count - 1)) {
+        struct symint_file *f = r->files[r->slots[at] - 1];
+        if (f->path == name && f->build_id == id) {
+            *file = r->slots[at] - 1;
+            return 0;
+        }
+    }
+    struct symint_file *f = symint_arena_alloc(&s->arena, sizeof(*f));
+    if (f == NULL)
+        return SYM_ERR_NOMEM;
+    f->path = name;
+    f->build_id = id;
+    f->located.detail = "";
+    *file = r->file_count;
+    r->files[r->file_count++] = f;
+    r->slots[at] = r->file_count;
+    return 0;
+}
+
+/* ---- API ---- */
+
+int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
+                        const struct sym_module *module, uint32_t *handle)
+{
+    const char *path = module->path != NULL ? module->path : "";
+    size_t path_size = module->path == NULL ? 0 : module->path_size;
+    if (path_size == 0)
+        path_size = strlen(path);
+    if ((module->jit_name_count > 0 && module->jit_names == NULL) ||
+        (module->build_id_size > 0 && module->build_id == NULL))
+        return SYM_ERR_MISUSE;
+    if (r->count >= SYM_NO_MODULE - 1)
+        return SYM_ERR_LIMIT;
+    if (r->count == r->capacity) {
+        uint32_t capacity = r->capacity == 0 ? 64 : r->capacity > UINT32_MAX / 2 ? UINT32_MAX : r->capacity * 2;
+        struct symint_module *modules = realloc(r->modules, capacity * sizeof(*modules));
+        if (modules == NULL)
+            return SYM_ERR_NOMEM;
+        r->modules = modules;
+        r->capacity = capacity;
+    }
+    struct symint_module *m = &r->modules[r->count];
+    *m = (struct symint_module){
+        .start = module->start,
+        .end = module->end,
+        .file_offset = module->file_offset,
+        .kernel = module->kernel,
+        .jit = module->jit,
+        .anonymous = sym_is_anonymous_path(path, path_size),
+        .segment = SYMINT_NO_SEGMENT,
+    };
+    size_t base_size;
+    const char *base = sym_display_path(path, path_size, &base_size);
+    m->python_runtime = !m->kernel && symint_is_python_runtime(base, base_size);
+    int rc = find_file(r, s, path, path_size, module, &m->file);
+    if (rc == 0)
+        rc = copy_names(m, s, module);
+    if (rc != 0)
+        return rc;
+    *handle = r->count++;
+    return 0;
+}
+
+struct symint_file *symint_module_load(struct symint_registry *r, struct symint_module *m,
+                                       struct symint_arena *arena, const char *sysroot)
+{
+    struct symint_file *f = r->files[m->file];
+    if (!f->loaded) {
+        const uint8_t *id = (const uint8_t *)f->build_id->text;
+        if (symint_locate(arena, sysroot, f->path->text, f->path->size, id, f->build_id->size,
+                          &f->located) != 0) {
+            symint_elf_free(f->located.elf);
+            f->located = (struct symint_located){.detail = ""};
+            return NULL;
+        }
+        f->loaded = true;
+    }
+    if (!m->placed) {
+        if (f->located.elf != NULL)
+            m->segment = symint_elf_segment(f->located.elf, m->file_offset);
+        m->placed = true;
+    }
+    return f;
+}
+
+void symint_registry_free(struct symint_registry *r)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        free(r->modules[i].names);
+        symint_segments_free(&r->modules[i].name_index);
+    }
+    for (uint32_t i = 0; i < r->file_count; i++)
+        symint_elf_free(r->files[i]->located.elf);
+    free(r->modules);
+    free(r->files);
+    free(r->slots);
+    *r = (struct symint_registry){0};
+}

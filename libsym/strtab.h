@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory: large tables, and what lives as long as a context: an arena and the one table of all its texts. */
+#ifndef SYMINT_STRTAB_H
+#define SYMINT_STRTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Memory for a table that may be large, to be freed with free(). From a megabyte on it is made of huge pages
+ * where the system has them: the page faults of a fresh table cost more than filling it. NULL: out of memory. */
+void *symint_table_alloc(size_t count, size_t item_size);
+
+struct symint_chunk;
+
+struct symint_arena {
+    struct symint_chunk *chunks; /* newest first */
+    unsigned char *next;
+    size_t left;
+};
+
+/* Memory of that size, aligned for any type, zeroed; NULL: out of memory. */
+void *symint_arena_alloc(struct symint_arena *a, size_t size);
+/* A NUL-terminated copy; NULL: out of memory. */
+char *symint_arena_copy(struct symint_arena *a, const char *text, size_t size);
+void symint_arena_free(struct symint_arena *a);
+
+/* A distinct text. `display` is what the demangler made of it: NULL until somebody asked, text itself when
+ * there is nothing to demangle. */
+struct symint_text {
+    const char *text; /* NUL-terminated after size bytes */
+    size_t size;
+    uint64_t hash;
+    const char *display;
+};
+
+struct symint_strings {
+    struct symint_arena arena;
+    struct symint_text **slots;
+    size_t count;
+    size_t capacity; /* a power of two or 0 */
+    uint64_t seed;   /* so that nobody can prepare texts that collide */
+};
+
+/* The text's one entry; NULL: out of memory. Bytes are kept as they are. */
+struct symint_text *symint_intern(struct symint_strings *s, const char *text, size_t size);
+/* The same for a name that is handed out as a C string: each NUL in it becomes a blank. */
+struct symint_text *symint_intern_name(struct symint_strings *s, const char *text, size_t size);
+void symint_strings_free(struct symint_strings *s);
+
+/* Mixes 64 bits so that every bit depends on every other one. */
+static inline uint64_t symint_mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    return x;
+}
+
+#endif
