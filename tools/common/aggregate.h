@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One pass over a spool: which samples count, and how often each (source, stack) was seen. Nothing is kept a sample
+ * but, where time order is wanted, 16 bytes a run of equal stacks.
+ */
+#ifndef TOOLS_AGGREGATE_H
+#define TOOLS_AGGREGATE_H
+
+#include "inputs.h"
+#include "names.h"
+#include "notes.h"
+#include "options.h"
+#include "progress.h"
+#include "runs.h"
+
+struct aggregate_options {
+    bool per_thread;   /* sources are threads */
+    bool source_stats; /* first, last and gaps of each source */
+    bool runs;         /* keep runs of each source in time order; needs per_thread */
+    const struct select_options *select; /* --comm and --thread are applied by aggregate_finish */
+};
+
+/* Statistics of a source; times are monotonic ns. */
+struct source_stats {
+    uint64_t samples;
+    uint64_t first_ns, last_ns;     /* smallest and largest time */
+    uint64_t previous_ns;           /* latest time so far in file order, for gaps */
+    uint64_t gaps, gap_ns;          /* pauses of more than ten intervals, and their sum */
+};
+
+/* A number of equal samples. */
+struct cell {
+    uint32_t source;
+    uint32_t stack;
+    uint64_t count;
+};
+
+struct aggregate {
+    struct aggregate_options options;
+    struct names *names;
+    struct notes notes;
+    struct run_store *runs;      /* with options.runs */
+    struct source_stats *stats;  /* by source; samples only, unless source_stats */
+    size_t stats_capacity;
+    bool *source_selected;       /* after aggregate_finish: whether --comm and --thread keep it */
+    struct cell *cells;          /* after aggregate_finish: ascending source, then stack; selected sources only */
+    size_t cell_count;
+    uint64_t samples;            /* selected */
+    bool has_time;               /* at least one selected sample */
+    uint64_t first_ns, last_ns;  /* of the selected samples */
+    uint64_t file_samples;       /* all of the file */
+    uint64_t file_first_ns;      /* first sample of the file: zero of --from and --to */
+    uint64_t file_low_ns, file_high_ns; /* smallest and largest time of the file */
+
+    /* Counting: one slot a stack for the source that had it first, a hash for all further sources. */
+    struct stack_slot *slots;
+    size_t slot_capacity;
+    struct cell *others;         /* count 0: free */
+    size_t other_count, other_capacity;
+};
+
+/* Reads the whole input. Returns the last result of spool_reader_next: 0, or an error, with everything before it
+ * counted. Ends the tool without memory. */
+int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
+                   struct tool_input *in, struct progress *progress);
+
+/* Applies the name selection and makes the cells. Returns 0, or -1 after an error message (spill file). */
+int aggregate_finish(struct aggregate *a);
+
+void aggregate_free(struct aggregate *a);
+
+#endif

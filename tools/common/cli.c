@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parser, --help and --version over the option tables, and the messages of every tool. What the shared
+ * options mean is in options.c.
+ */
+#include "cli.h"
+#include "cli_shared.h"
+#include "output.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- messages -------------------------------------------------------------------------------------- */
+
+static const char *program = "spooltools";
+static bool quiet;
+static void (*before_message)(void);
+
+const char *cli_program(void)
+{
+    return program;
+}
+
+void cli_set_program(const char *name, bool be_quiet)
+{
+    program = name;
+    quiet = be_quiet;
+}
+
+void cli_set_before_message(void (*hook)(void))
+{
+    before_message = hook;
+}
+
+static void write_stderr(const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t done = write(STDERR_FILENO, data, size);
+
+        if (done < 0 && errno != EINTR)
+            return; /* nobody is left to be told */
+        if (done > 0) {
+            data += done;
+            size -= (size_t)done;
+        }
+    }
+}
+
+/* One line in one write, so that lines of several programs on one terminal do not mix. */
+static void message(bool with_program, const char *format, va_list args, const char *end)
+{
+    struct text_buffer raw = {0}, line = {0};
+    va_list again;
+    int size;
+
+    if (before_message != NULL)
+        before_message();
+    if (with_program)
+        text_printf(&raw, "%s: ", program);
+    va_copy(again, args);
+    size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (size > 0) {
+        char *text = cli_realloc(NULL, (size_t)size + 1, 1);
+
+        vsnprintf(text, (size_t)size + 1, format, args);
+        text_append(&raw, text, (size_t)size);
+        free(text);
+    }
+    text_append(&raw, end, strlen(end));
+    text_display(raw.data, raw.size, &line);
+    text_append_byte(&line, '\n');
+    write_stderr(line.data, line.size);
+    text_free(&raw);
+    text_free(&line);
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list args;
+
+    if (quiet)
+        return;
+    va_start(args, format);
+    message(true, format, args, "");
+    va_end(args);
+}
+
+void cli_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    message(true, format, args, "");
+    va_end(args);
+}
+
+void cli_report(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    message(false, format, args, "");
+    va_end(args);
+}
+
+void cli_usage(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    message(true, format, args, " (see --help)");
+    va_end(args);
+    exit(EXIT_USAGE);
+}
+
+void *cli_realloc(void *old, size_t count, size_t size_bytes)
+{
+    static const char text[] = ": out of memory\n";
+    size_t size;
+    void *data;
+
+    if (!__builtin_mul_overflow(count, size_bytes, &size)) {
+        data = realloc(old, size > 0 ? size : 1);
+        if (data != NULL)
+            return data;
+    }
+    /* Not by message(), which allocates. */
+    if (before_message != NULL)
+        before_message();
+    write_stderr(program, strlen(program));
+    write_stderr(text, sizeof text - 1);
+    exit(EXIT_FAILED);
+}
+
+/* ---- what was given -------------------------------------------------------------------------------- */
+
+struct given {
+    unsigned group;
+    const struct cli_option *option;
+    char *shown; /* "--pid" */
+};
+
+static struct given *given;
+static size_t given_count;
+
+static void forget_given(void)
+{
+    for (size_t i = 0; i < given_count; i++)
+        free(given[i].shown);
+    free(given);
+    given = NULL;
+    given_count = 0;
+}
+
+static const char *remember(unsigned group, const struct cli_option *option, bool negated)
+{
+    struct text_buffer shown = {0};
+
+    text_printf(&shown, "--%s%s", negated ? "no-" : "", option->name);
+    given = cli_realloc(given, given_count + 1, sizeof *given);
+    given[given_count++] = (struct given){group, option, shown.data};
+    return shown.data;
+}
+
+const char *cli_given(unsigned groups)
+{
+    for (size_t i = 0; i < given_count; i++) {
+        if ((given[i].group & groups) != 0)
+            return given[i].shown;
+    }
+    return NULL;
+}
+
+bool cli_was_given(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < given_count; i++) {
+        if (strcmp(given[i].option->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- help and version ------------------------------------------------------------------------------ */
+
+#define HELP_WIDTH 79
+#define HELP_COLUMN 26
+
+/* Every tool has these two; they end the process and reach no handler. */
+enum { ID_HELP = 1, ID_VERSION };
+static const struct cli_option always[] = {
+    {.id = ID_HELP, .name = "help", .help = "this text"},
+    {.id = ID_VERSION, .name = "version",
+     .help = "version, spool versions read and written, optional features"},
+    {.name = NULL},
+};
+
+/* Writes text from column `column` on, broken between words, all lines indented by `indent`. */
+static void wrap(struct tool_output *out, const char *text, size_t column, size_t indent)
+{
+    bool first = true;
+
+    while (*text != '\0') {
+        size_t size = strcspn(text, " ");
+
+        if (!first && column + 1 + size > HELP_WIDTH) {
+            output_printf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            output_byte(out, ' ');
+            column++;
+        }
+        output_write(out, text, size);
+        column += size;
+        first = false;
+        text += size;
+        text += strspn(text, " ");
+    }
+    output_byte(out, '\n');
+}
+
+static void help_option(struct tool_output *out, const struct cli_option *option)
+{
+    struct text_buffer left = {0};
+
+    if (option->short_name != 0)
+        text_printf(&left, "  -%c, ", option->short_name);
+    else
+        text_printf(&left, "      ");
+    text_printf(&left, "--%s%s", option->negatable ? "[no-]" : "", option->name);
+    if (option->value != NULL)
+        text_printf(&left, "%c%s", strchr(option->value, '|') != NULL ? '=' : ' ', option->value);
+    output_write(out, left.data, left.size);
+    if (left.size + 2 <= HELP_COLUMN)
+        output_printf(out, "%*s", (int)(HELP_COLUMN - left.size), "");
+    else
+        output_printf(out, "\n%*s", HELP_COLUMN, "");
+    wrap(out, option->help, HELP_COLUMN, HELP_COLUMN);
+    text_free(&left);
+}
+
+static void help_group(struct tool_output *out, const char *title, const struct cli_option *option)
+{
+    output_printf(out, "\n%s:\n", title);
+    for (; option->name != NULL; option++)
+        help_option(out, option);
+}
+
+static void help(const struct cli_tool *tool, struct tool_output *out)
+{
+    for (size_t i = 0; tool->usage[i] != NULL; i++)
+        output_printf(out, "%s %s %s\n", i == 0 ? "Usage:" : "      ", tool->name, tool->usage[i]);
+    output_printf(out, "%s: ", tool->name);
+    wrap(out, tool->purpose, strlen(tool->name) + 2, 0);
+    if ((tool->groups & CLI_COMMON) != 0)
+        wrap(out, "With no SPOOL, or when SPOOL is -, standard input is read. Spools may be gzip'd.", 0,
+             0);
+    if (tool->own != NULL)
+        help_group(out, tool->own_title != NULL ? tool->own_title : "Options", tool->own);
+    for (const struct cli_shared_group *g = cli_shared_groups; g->group != 0; g++) {
+        if ((tool->groups & g->group) != 0)
+            help_group(out, g->title, g->options);
+    }
+    help_group(out, "Help", always);
+    if ((tool->groups & (CLI_SELECT | CLI_COMMON)) != 0) {
+        output_text(out, "\n");
+        if ((tool->groups & CLI_SELECT) != 0)
+            output_text(out, "T is 2.5s, 250ms, 30us, 12ns, or a number of seconds.\n"
+                             "LIST is separated by commas.\n");
+        output_text(out, "Exit status: 0 done, 1 input, output or system failed, 2 usage.\n");
+    }
+    if (tool->note != NULL) {
+        output_byte(out, '\n');
+        wrap(out, tool->note, 0, 0);
+    }
+    if (tool->examples != NULL) {
+        output_text(out, "\nExamples:\n");
+        for (const struct cli_example *e = tool->examples; e->command != NULL; e++) {
+            output_printf(out, "  %s\n", e->command);
+            if (e->text != NULL) {
+                output_text(out, "      ");
+                wrap(out, e->text, 6, 6);
+            }
+        }
+    }
+}
+
+static void version(const struct cli_tool *tool, struct tool_output *out)
+{
+    static const char *const features[] = {
+#ifdef SPOOLTOOLS_HAVE_DEBUGINFOD
+        "debuginfod",
+#endif
+#ifdef SPOOLTOOLS_HAVE_LZMA
+        "lzma",
+#endif
+#ifdef SPOOLTOOLS_HAVE_ZSTD
+        "zstd",
+#endif
+        NULL,
+    };
+
+    output_printf(out, "%s %s\n", tool->name, SPOOLTOOLS_VERSION);
+    output_text(out, "spool versions read: 1 2 3 4\nspool versions written: 3 4\n");
+    output_text(out, "optional features:");
+    for (size_t i = 0; features[i] != NULL; i++)
+        output_printf(out, " %s", features[i]);
+    output_text(out, features[0] == NULL ? " none\n" : "\n");
+}
+
+static _Noreturn void print_and_exit(const struct cli_tool *tool, int id)
+{
+    struct tool_output out;
+
+    if (output_open(&out, NULL, false) != 0)
+        exit(EXIT_FAILED);
+    if (id == ID_HELP)
+        help(tool, &out);
+    else
+        version(tool, &out);
+    exit(output_commit(&out) == 0 ? EXIT_OK : EXIT_FAILED);
+}
+
+/* ---- parsing --------------------------------------------------------------------------------------- */
+
+struct parser {
+    const struct cli_tool *tool;
+    struct tool_options *options;
+    void *own;
+    char **next; /* the argument after the present one */
+};
+
+/* An option of the tool, by long name or by short one. NULL: it has none like that. */
+static const struct cli_option *find_in(const struct cli_option *table, const char *name,
+                                        size_t size, char short_name, bool *negated)
+{
+    for (const struct cli_option *o = table; o != NULL && o->name != NULL; o++) {
+        *negated = false;
+        if (name == NULL) {
+            if (o->short_name == short_name)
+                return o;
+            continue;
+        }
+        if (strlen(o->name) == size && memcmp(o->name, name, size) == 0)
+            return o;
+        *negated = true;
+        if (o->negatable && size == strlen(o->name) + 3 && memcmp(name, "no-", 3) == 0 &&
+            memcmp(o->name, name + 3, size - 3) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static const struct cli_option *find(const struct cli_tool *tool, const char *name, size_t size,
+                                     char short_name, unsigned *group, bool *negated)
+{
+    const struct cli_option *o = find_in(tool->own, name, size, short_name, negated);
+
+    *group = CLI_OWN;
+    for (const struct cli_shared_group *g = cli_shared_groups; o == NULL && g->group != 0; g++) {
+        if ((tool->groups & g->group) == 0)
+            continue;
+        o = find_in(g->options, name, size, short_name, negated);
+        *group = g->group;
+    }
+    if (o == NULL) {
+        o = find_in(always, name, size, short_name, negated);
+        *group = 0;
+    }
+    return o;
+}
+
+/* Index of value among "a|b|c"; a usage error when it is none of them. */
+static int find_word(const char *words, const char *value, const char *shown)
+{
+    struct text_buffer set = {0};
+    size_t wanted = strlen(value);
+    const char *at = words;
+
+    for (int index = 0;; index++) {
+        size_t size = strcspn(at, "|");
+
+        if (size == wanted && memcmp(at, value, size) == 0) {
+            text_free(&set);
+            return index;
+        }
+        text_append(&set, at, size);
+        at += size;
+        if (*at == '\0')
+            break;
+        at++;
+        text_append(&set, ", ", 2);
+    }
+    cli_usage("%s: '%s' is not one of %s", shown, value, set.data);
+}
+
+static void take(const struct parser *p, const struct cli_option *option, unsigned group,
+                 bool negated, const char *value)
+{
+    struct cli_arg arg = {.id = option->id, .value = value, .word = -1, .negated = negated};
+
+    if (group == 0)
+        print_and_exit(p->tool, option->id);
+    arg.shown = remember(group, option, negated);
+    if (option->words)
+        arg.word = find_word(option->value, value, arg.shown);
+    if (group == CLI_OWN)
+        p->tool->handle(&arg, p->options, p->own);
+    else
+        cli_shared_handle(&arg, p->options);
+}
+
+static void parse_long(struct parser *p, const char *arg)
+{
+    const char *name = arg + 2;
+    size_t size = strcspn(name, "=");
+    const char *value = name[size] == '=' ? name + size + 1 : NULL;
+    unsigned group;
+    bool negated;
+    const struct cli_option *option = find(p->tool, name, size, 0, &group, &negated);
+
+    if (option == NULL)
+        cli_usage("unknown option '%.*s'", size > 0 ? (int)size + 2 : 3, arg);
+    if (option->value == NULL) {
+        if (value != NULL)
+            cli_usage("option '%.*s' takes no value", (int)size + 2, arg);
+    } else if (value == NULL) {
+        value = *p->next;
+        if (value == NULL)
+            cli_usage("option '%s' needs a value (%s)", arg, option->value);
+        p->next++;
+    }
+    take(p, option, group, negated, value);
+}
+
+/* "-qv", "-oFILE", "-o FILE", "-qo FILE". */
+static void parse_short(struct parser *p, const char *arg)
+{
+    for (const char *at = arg + 1; *at != '\0'; at++) {
+        unsigned group;
+        bool negated;
+        const struct cli_option *option = find(p->tool, NULL, 0, *at, &group, &negated);
+        const char *value = NULL;
+
+        if (option == NULL)
+            cli_usage("unknown option '-%c'", *at);
+        if (option->value != NULL) {
+            value = at[1] != '\0' ? at + 1 : *p->next;
+            if (value == NULL)
+                cli_usage("option '-%c' needs a value (%s)", *at, option->value);
+            if (at[1] == '\0')
+                p->next++;
+        }
+        take(p, option, group, negated, value);
+        if (value != NULL)
+            return;
+    }
+}
+
+static void add_input(struct tool_options *o, const char *input)
+{
+    o->inputs = cli_realloc(o->inputs, o->input_count + 1, sizeof *o->inputs);
+    o->inputs[o->input_count++] = input;
+}
+
+static void check_inputs(struct tool_options *o)
+{
+    size_t standard = 0;
+
+    for (size_t i = 0; i < o->input_count; i++)
+        standard += strcmp(o->inputs[i], "-") == 0;
+    if (standard > 1)
+        cli_usage("'-' was given more than once, but standard input can be read only once");
+    if (o->input_count == 0) {
+        if (isatty(STDIN_FILENO))
+            cli_usage("no SPOOL was given and standard input is a terminal");
+        add_input(o, "-");
+    } else if (standard == 1 && isatty(STDIN_FILENO)) {
+        cli_usage("'-' was given and standard input is a terminal");
+    }
+}
+
+/* A descriptor that was closed when we began would be given to the next file that is opened, and messages or
+ * the document would go there. They get /dev/null, opened so that using it fails as it would have. */
+static void hold_standard_descriptors(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};
+
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
+            exit(EXIT_FAILED);
+    }
+}
+
+int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_options *out,
+              void *own)
+{
+    struct parser p = {.tool = tool, .options = out, .own = own, .next = argv};
+    bool only_operands = false;
+
+    hold_standard_descriptors();
+    cli_set_program(tool->name, false);
+    forget_given();
+    *out = (struct tool_options){0};
+    if (argc > 0)
+        p.next++; /* execve allows an empty argv */
+    while (*p.next != NULL) {
+        const char *arg = *p.next++;
+
+        if (only_operands || arg[0] != '-' || arg[1] == '\0')
+            add_input(out, arg);
+        else if (strcmp(arg, "--") == 0)
+            only_operands = true;
+        else if (arg[1] == '-')
+            parse_long(&p, arg);
+        else
+            parse_short(&p, arg);
+    }
+    cli_shared_check(out);
+    if (tool->check != NULL)
+        tool->check(out, own);
+    check_inputs(out);
+    quiet = out->quiet;
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of output frames: clean, never empty, the same in every document. */
+#include "frames.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void frame_names_free(struct frame_names *n)
+{
+    text_free(&n->name);
+    text_free(&n->file);
+    text_free(&n->module);
+    text_free(&n->raw);
+}
+
+size_t frames_count(const struct resolved *r)
+{
+    return r->frame_count ? r->frame_count : 1;
+}
+
+/* Pseudo names stand in brackets, so that no reader takes them for files. */
+static void name_module(struct frame_names *n, const struct resolved *r, bool jit)
+{
+    const char *pseudo = NULL, *path;
+    size_t size;
+
+    if (r->module && r->module->jit)
+        pseudo = "[jit]";
+    else if (!r->module && r->kernel)
+        pseudo = "[kernel.kallsyms]";
+    else if (!r->module)
+        pseudo = jit ? "[perf-map]" : "[unknown]";
+    if (pseudo) {
+        text_clean(pseudo, strlen(pseudo), &n->module);
+        return;
+    }
+    path = sym_display_path(r->module->path, r->module->path_size, &size);
+    text_clean(path, size, &n->module);
+}
+
+static void name_unresolved(struct frame_names *n, const struct resolved *r, bool module_only)
+{
+    n->name.size = 0;
+    if (module_only) {
+        bool bracketed = n->module.data[0] == '[';
+
+        text_printf(&n->name, bracketed ? "%s" : "[%s]", n->module.data);
+    } else if (r->module) {
+        text_append(&n->name, n->module.data, n->module.size);
+        text_printf(&n->name, "+0x%" PRIx64, r->rel);
+    } else {
+        text_printf(&n->name, "0x%" PRIx64, r->abs);
+    }
+}
+
+static uint32_t match_flags(const struct shape_options *shape, const char *name)
+{
+    uint32_t flags = 0;
+
+    if (shape->has_frame_filter && regexec(&shape->frame_filter, name, 0, NULL, 0) == 0)
+        flags |= FRAME_FILTER;
+    if (shape->has_root_at && regexec(&shape->root_at, name, 0, NULL, 0) == 0)
+        flags |= FRAME_ROOT_AT;
+    if (shape->has_skip_below && regexec(&shape->skip_below, name, 0, NULL, 0) == 0)
+        flags |= FRAME_SKIP_BELOW;
+    return flags;
+}
+
+static void take_name(struct frame_names *n, const struct shape_options *shape,
+                      struct out_frame *out)
+{
+    out->name = n->name.data;
+    out->name_size = n->name.size;
+    out->flags |= match_flags(shape, out->name);
+}
+
+void frames_placeholder(struct frame_names *n, const char *name, const struct shape_options *shape,
+                        struct out_frame *out)
+{
+    memset(out, 0, sizeof *out);
+    out->flags = FRAME_PLACEHOLDER;
+    text_clean(name, strlen(name), &n->name);
+    take_name(n, shape, out);
+}
+
+/* What libsym says of this level of the chain. */
+static void take_symbol(struct frame_names *n, const struct sym_frame *s, struct out_frame *out)
+{
+    out->sym = s;
+    out->origin = s->origin;
+    out->kind = s->kind;
+    out->miss = s->miss;
+    out->line = s->line;
+    out->column = s->column;
+    out->start_line = s->start_line;
+    out->offset = s->offset;
+    if (s->kind == SYM_KIND_PYTHON)
+        out->flags |= FRAME_PYTHON;
+    if (s->flags & SYM_FLAG_PYTHON_RUNTIME)
+        out->flags |= FRAME_MACHINERY;
+    if (s->flags & SYM_FLAG_JIT)
+        out->flags |= FRAME_JIT;
+    if (s->inlined)
+        out->flags |= FRAME_INLINED;
+    if (s->file) {
+        text_clean(s->file, strlen(s->file), &n->file);
+        out->file = n->file.data;
+    }
+    if (s->raw_name) {
+        text_clean(s->raw_name, strlen(s->raw_name), &n->raw);
+        out->linkage = n->raw.data;
+    }
+}
+
+void frames_name(struct frame_names *n, const struct resolved *r, size_t index,
+                 const struct shape_options *shape, struct out_frame *out)
+{
+    const struct sym_frame *s = index < r->frame_count ? &r->frames[index] : NULL;
+
+    if (r->truncated) {
+        frames_placeholder(n, "[truncated]", shape, out);
+        out->flags |= FRAME_TRUNCATED;
+        return;
+    }
+    memset(out, 0, sizeof *out);
+    out->abs = r->abs;
+    out->rel = r->rel;
+    out->source_module = r->module;
+    if (r->kernel) {
+        out->flags |= FRAME_KERNEL;
+        out->kind = SYM_KIND_KERNEL;
+    }
+    if (r->module && r->module->jit)
+        out->flags |= FRAME_JIT;
+    if (s)
+        take_symbol(n, s, out);
+    name_module(n, r, out->flags & FRAME_JIT);
+    out->module = n->module.data;
+    out->module_size = n->module.size;
+    if (s && s->name) {
+        text_clean(s->name, strlen(s->name), &n->name);
+        out->flags |= FRAME_NAMED;
+    } else {
+        name_unresolved(n, r, shape->unresolved_module);
+    }
+    take_name(n, shape, out);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names and states of processes and threads as annotations.md and the format's Python rule state them. Texts are
+ * borrowed from the reader, which must outlive this.
+ */
+#include "names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "spool/sym.h"
+
+struct text {
+    const char *data; /* NULL: none */
+    size_t size;
+};
+
+/* A process between two deactivations: what its first file says it is called. */
+struct epoch {
+    uint32_t process;
+    struct text file_name;
+};
+
+struct process {
+    int32_t pid;
+    uint32_t epoch;       /* the current one; earlier ones are linked by epoch_before */
+    uint32_t state;       /* current index in states, NAMES_NONE: changed since */
+    struct text comm;     /* latest annotation */
+    struct text first_comm;
+    bool python;
+    bool python_ending;   /* off was said; the next module record makes it true (an exec) */
+    uint32_t generation;  /* counts the changes that give its threads other sources */
+};
+
+/* A process in one state. */
+struct state {
+    uint32_t process;
+    uint32_t epoch;
+    struct text comm; /* data NULL: none known at that time */
+    bool python;
+};
+
+struct thread_name {
+    int32_t pid;
+    uint64_t tid;
+    struct text latest;
+    struct text first;
+};
+
+struct source_entry {
+    uint32_t state;
+    uint64_t tid;
+    struct text thread;
+};
+
+/* What is known of a thread of the spool. */
+struct spool_thread_entry {
+    int32_t pid;
+    uint64_t tid;
+    uint32_t source;     /* good as long as ... */
+    uint32_t generation; /* ... the process is of this generation */
+    uint32_t process;
+};
+
+struct names {
+    bool per_thread;
+    bool python_marks;
+    struct process *processes;
+    size_t process_count, process_capacity;
+    struct epoch *epochs;
+    uint32_t *epoch_before;
+    size_t epoch_count, epoch_capacity, before_capacity;
+    struct state *states;
+    size_t state_count, state_capacity;
+    struct source_entry *sources;
+    size_t source_count, source_capacity;
+    struct thread_name *thread_names;
+    size_t thread_name_count, thread_name_capacity;
+    struct spool_thread_entry *threads;
+    size_t thread_count, thread_capacity;
+    /* Open hashes of indexes + 1; 0 is free. */
+    uint32_t *process_slots, *thread_name_slots;
+    size_t process_slot_count, thread_name_slot_count;
+};
+
+/* The array with room for one more element. */
+static void *grow(void *array, size_t *capacity, size_t count, size_t size_bytes)
+{
+    if (count < *capacity)
+        return array;
+    *capacity = *capacity < 16 ? 16 : *capacity * 2;
+    return cli_realloc(array, *capacity, size_bytes);
+}
+
+struct names *names_new(bool per_thread)
+{
+    struct names *n = cli_realloc(NULL, 1, sizeof *n);
+
+    memset(n, 0, sizeof *n);
+    n->per_thread = per_thread;
+    return n;
+}
+
+void names_free(struct names *n)
+{
+    if (!n)
+        return;
+    free(n->processes);
+    free(n->epochs);
+    free(n->epoch_before);
+    free(n->states);
+    free(n->sources);
+    free(n->thread_names);
+    free(n->threads);
+    free(n->process_slots);
+    free(n->thread_name_slots);
+    free(n);
+}
+
+/* ---- tables ---- */
+
+static size_t hash_ids(int32_t pid, uint64_t tid)
+{
+    uint64_t h = ((uint64_t)(uint32_t)pid ^ tid * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+
+    return (size_t)(h ^ h >> 32);
+}
+
+static uint32_t new_epoch(struct names *n, uint32_t process, uint32_t before)
+{
+    n->epochs = grow(n->epochs, &n->epoch_capacity, n->epoch_count, sizeof *n->epochs);
+    n->epoch_before =
+        grow(n->epoch_before, &n->before_capacity, n->epoch_count, sizeof *n->epoch_before);
+    n->epochs[n->epoch_count] = (struct epoch){.process = process};
+    n->epoch_before[n->epoch_count] = before;
+    return (uint32_t)n->epoch_count++;
+}
+
+static uint32_t *find_process_slot(const struct names *n, int32_t pid)
+{
+    size_t i = hash_ids(pid, 0) & (n->process_slot_count - 1);
+
+    while (n->process_slots[i] && n->processes[n->process_slots[i] - 1].pid != pid)
+        i = (i + 1) & (n->process_slot_count - 1);
+    return &n->process_slots[i];
+}
+
+static struct process *find_process(const struct names *n, int32_t pid)
+{
+    uint32_t *slot;
+
+    if (n->process_slot_count == 0)
+        return NULL;
+    slot = find_process_slot(n, pid);
+    return *slot ? &n->processes[*slot - 1] : NULL;
+}
+
+static struct process *make_process(struct names *n, int32_t pid)
+{
+    struct process *found = find_process(n, pid);
+    uint32_t id;
+
+    if (found)
+        return found;
+    if (n->process_count * 2 >= n->process_slot_count) {
+        n->process_slot_count = n->process_slot_count ? n->process_slot_count * 2 : 16;
+        n->process_slots =
+            cli_realloc(n->process_slots, n->process_slot_count, sizeof *n->process_slots);
+        memset(n->process_slots, 0, n->process_slot_count * sizeof *n->process_slots);
+        for (size_t i = 0; i < n->process_count; i++)
+            *find_process_slot(n, n->processes[i].pid) = (uint32_t)i + 1;
+    }
+    id = (uint32_t)n->process_count;
+    n->processes =
+        grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
+    n->processes[id] =
+        (struct process){.pid = pid, .state = NAMES_NONE};
+    n->process_count++;
+    n->processes[id].epoch = new_epoch(n, id, NAMES_NONE);
+    *find_process_slot(n, pid) = id + 1;
+    return &n->processes[id];
+}
+
+static uint32_t *find_thread_name_slot(const struct names *n, int32_t pid, uint64_t tid)
+{
+    size_t i = hash_ids(pid, tid) & (n->thread_name_slot_count - 1);
+
+    for (; n->thread_name_slots[i]; i = (i + 1) & (n->thread_name_slot_count - 1)) {
+        const struct thread_name *t = &n->thread_names[n->thread_name_slots[i] - 1];
+
+        if (t->pid == pid && t->tid == tid)
+            break;
+    }
+    return &n->thread_name_slots[i];
+}
+
+static struct thread_name *find_thread_name(const struct names *n, int32_t pid, uint64_t tid)
+{
+    uint32_t *slot;
+
+    if (n->thread_name_slot_count == 0)
+        return NULL;
+    slot = find_thread_name_slot(n, pid, tid);
+    return *slot ? &n->thread_names[*slot - 1] : NULL;
+}
+
+static struct thread_name *make_thread_name(struct names *n, int32_t pid, uint64_t tid)
+{
+    struct thread_name *found = find_thread_name(n, pid, tid);
+
+    if (found)
+        return found;
+    if (n->thread_name_count * 2 >= n->thread_name_slot_count) {
+        n->thread_name_slot_count = n->thread_name_slot_count ? n->thread_name_slot_count * 2 : 16;
+        n->thread_name_slots = cli_realloc(n->thread_name_slots, n->thread_name_slot_count,
+                                           sizeof *n->thread_name_slots);
+        memset(n->thread_name_slots, 0, n->thread_name_slot_count * sizeof *n->thread_name_slots);
+        for (size_t i = 0; i < n->thread_name_count; i++)
+            *find_thread_name_slot(n, n->thread_names[i].pid, n->thread_names[i].tid) =
+                (uint32_t)i + 1;
+    }
+    n->thread_names = grow(n->thread_names, &n->thread_name_capacity, n->thread_name_count,
+                           sizeof *n->thread_names);
+    found = &n->thread_names[n->thread_name_count++];
+    *found = (struct thread_name){.pid = pid, .tid = tid};
+    *find_thread_name_slot(n, pid, tid) = (uint32_t)n->thread_name_count;
+    return found;
+}
+
+/* ---- records ---- */
+
+/* Samples from here on belong to another source of this process. */
+static void changed(struct process *p)
+{
+    p->state = NAMES_NONE;
+    p->generation++;
+}
+
+static bool same_text(struct text a, struct text b)
+{
+    return a.size == b.size && (a.data == NULL) == (b.data == NULL) &&
+           (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static bool is_file(const struct spool_module *m)
+{
+    return !m->kernel && !m->jit && m->path_size > 0 && m->path[0] != '[' &&
+           !sym_is_anonymous_path(m->path, m->path_size);
+}
+
+static void take_module(struct names *n, const struct spool_module *m)
+{
+    struct process *p;
+    struct epoch *e;
+
+    if (m->kernel)
+        return;
+    p = make_process(n, m->pid);
+    e = &n->epochs[p->epoch];
+    if (!e->file_name.data && is_file(m))
+        e->file_name.data = sym_display_path(m->path, m->path_size, &e->file_name.size);
+    if (!p->python_ending)
+        return;
+    p->python_ending = false;
+    p->python = false;
+    changed(p);
+}
+
+/* The epoch that names samples of `epoch`: itself, else the last named one before it, else NAMES_NONE. Links lead to
+ * named epochs only, so this is one step. */
+static uint32_t named_epoch(const struct names *n, uint32_t epoch)
+{
+    return n->epochs[epoch].file_name.data ? epoch : n->epoch_before[epoch];
+}
+
+static void take_annotation(struct names *n, const struct spool_annotation *a)
+{
+    struct text text = {.data = a->text, .size = a->text_size};
+
+    if (a->key == SPOOL_NOTE_COMM) {
+        struct process *p = make_process(n, a->pid);
+
+        if (!p->first_comm.data)
+            p->first_comm = text;
+        if (same_text(p->comm, text))
+            return;
+        p->comm = text;
+        changed(p);
+        return;
+    }
+    if (a->key == SPOOL_NOTE_THREAD) {
+        struct thread_name *t = make_thread_name(n, a->pid, a->number[0]);
+        struct process *p;
+
+        if (!t->first.data)
+            t->first = text;
+        if (same_text(t->latest, text))
+            return;
+        t->latest = text;
+        p = n->per_thread ? find_process(n, a->pid) : NULL;
+        if (!p)
+            return;
+        changed(p);
+    }
+}
+
+static void take_thread(struct names *n, const struct spool_thread *th)
+{
+    struct process *p = make_process(n, th->pid);
+
+    n->threads = grow(n->threads, &n->thread_capacity, n->thread_count, sizeof *n->threads);
+    n->threads[n->thread_count] = (struct spool_thread_entry){
+        .pid = th->pid,
+        .tid = th->tid,
+        .source = NAMES_NONE,
+        .process = (uint32_t)(p - n->processes),
+    };
+    n->thread_count++;
+}
+
+void names_record(struct names *n, const struct spool_record *rec)
+{
+    struct process *p;
+
+    switch (rec->type) {
+    case SPOOL_RECORD_MODULE:
+    case SPOOL_RECORD_JIT_MODULE:
+        take_module(n, &rec->module);
+        return;
+    case SPOOL_RECORD_ANNOTATION:
+        take_annotation(n, &rec->annotation);
+        return;
+    case SPOOL_RECORD_THREAD:
+        take_thread(n, &rec->thread);
+        return;
+    case SPOOL_RECORD_PYTHON:
+        n->python_marks = true;
+        p = make_process(n, rec->python.pid);
+        p->python_ending = !rec->python.on && p->python;
+        if (!rec->python.on || p->python)
+            return;
+        p->python = true;
+        changed(p);
+        return;
+    case SPOOL_RECORD_DEACTIVATE_PROCESS:
+        p = make_process(n, rec->deactivated_pid);
+        p->epoch = new_epoch(n, (uint32_t)(p - n->processes), named_epoch(n, p->epoch));
+        changed(p);
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- sources ---- */
+
+static uint32_t current_state(struct names *n, struct process *p)
+{
+    if (p->state != NAMES_NONE)
+        return p->state;
+    n->states = grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
+    n->states[n->state_count] = (struct state){.process = (uint32_t)(p - n->processes),
+                                               .epoch = p->epoch,
+                                               .comm = p->comm,
+                                               .python = p->python};
+    p->state = (uint32_t)n->state_count++;
+    if (!n->per_thread) {
+        /* States and sources are the same then. */
+        n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+        n->sources[n->source_count++] = (struct source_entry){.state = p->state};
+    }
+    return p->state;
+}
+
+uint32_t names_source(struct names *n, const struct spool_sample *sample)
+{
+    struct spool_thread_entry *t = &n->threads[sample->thread];
+    struct process *p = &n->processes[t->process];
+    uint32_t state;
+
+    if (t->source != NAMES_NONE && t->generation == p->generation)
+        return t->source;
+    t->generation = p->generation;
+    state = current_state(n, p);
+    if (!n->per_thread) {
+        t->source = state;
+        return state;
+    }
+    {
+        const struct thread_name *name = find_thread_name(n, t->pid, t->tid);
+
+        n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+        n->sources[n->source_count] = (struct source_entry){
+            .state = state, .tid = t->tid, .thread = name ? name->latest : (struct text){0}};
+    }
+    t->source = (uint32_t)n->source_count++;
+    return t->source;
+}
+
+uint32_t names_source_count(const struct names *n)
+{
+    return (uint32_t)n->source_count;
+}
+
+/* The file name of an epoch; one without any file (the last samples of a process that has ended) takes the one
+ * before it. */
+static struct text epoch_name(const struct names *n, uint32_t epoch)
+{
+    epoch = named_epoch(n, epoch);
+    return epoch == NAMES_NONE ? (struct text){0} : n->epochs[epoch].file_name;
+}
+
+void names_get_source(const struct names *n, uint32_t source, struct source *out)
+{
+    const struct source_entry *e = &n->sources[source];
+    const struct state *s = &n->states[e->state];
+    const struct process *p = &n->processes[s->process];
+    struct text comm = s->comm.data ? s->comm : p->first_comm;
+    struct text thread = e->thread;
+
+    if (!comm.data)
+        comm = epoch_name(n, s->epoch);
+    if (n->per_thread && !thread.data) {
+        const struct thread_name *name = find_thread_name(n, p->pid, e->tid);
+
+        if (name)
+            thread = name->first;
+    }
+    *out = (struct source){.pid = p->pid,
+                           .has_tid = n->per_thread,
+                           .tid = e->tid,
+                           .comm = comm.data,
+                           .comm_size = comm.size,
+                           .thread = thread.data,
+                           .thread_size = thread.size,
+                           .python = s->python};
+}
+
+const char *names_of_thread(const struct names *n, int32_t pid, uint64_t tid, size_t *size)
+{
+    const struct thread_name *name = find_thread_name(n, pid, tid);
+
+    *size = name ? name->latest.size : 0;
+    return name ? name->latest.data : NULL;
+}
+
+const char *names_of_process(const struct names *n, int32_t pid, size_t *size)
+{
+    const struct process *p = find_process(n, pid);
+    struct text name = {0};
+
+    if (p)
+        name = p->comm.data ? p->comm : epoch_name(n, p->epoch);
+    *size = name.size;
+    return name.data;
+}
+
+bool names_has_python_marks(const struct names *n)
+{
+    return n->python_marks;
+}

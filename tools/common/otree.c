@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree of output stacks: an append-only array of nodes and a hash that finds children. */
+#include "otree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static size_t slot_of(const struct otree *t, uint32_t parent, uint32_t label)
+{
+    uint64_t key = ((uint64_t)parent << 32 | label) * 0x9e3779b97f4a7c15u;
+
+    return (size_t)(key >> 16 ^ key >> 40) & (t->slot_count - 1);
+}
+
+static void grow_nodes(struct otree *t)
+{
+    t->capacity = t->capacity ? t->capacity + t->capacity / 2 : 1024;
+    t->nodes = cli_realloc(t->nodes, t->capacity, sizeof *t->nodes);
+    t->weights = cli_realloc(t->weights, t->capacity, sizeof *t->weights);
+}
+
+static void grow_slots(struct otree *t)
+{
+    t->slot_count *= 2;
+    free(t->slots);
+    t->slots = cli_realloc(NULL, t->slot_count, sizeof *t->slots);
+    memset(t->slots, 0, t->slot_count * sizeof *t->slots);
+    for (uint32_t id = 1; id < t->count; id++) {
+        size_t i = slot_of(t, t->nodes[id].parent, t->nodes[id].label);
+
+        while (t->slots[i])
+            i = (i + 1) & (t->slot_count - 1);
+        t->slots[i] = id;
+    }
+}
+
+void otree_init(struct otree *t)
+{
+    memset(t, 0, sizeof *t);
+    grow_nodes(t);
+    t->nodes[OTREE_ROOT] = (struct otree_node){.parent = OTREE_ROOT, .label = UINT32_MAX};
+    t->weights[OTREE_ROOT] = 0;
+    t->count = 1;
+    t->slot_count = 1024;
+    grow_slots(t);
+}
+
+void otree_free(struct otree *t)
+{
+    free(t->nodes);
+    free(t->weights);
+    free(t->slots);
+    memset(t, 0, sizeof *t);
+}
+
+uint32_t otree_child(struct otree *t, uint32_t parent, uint32_t label)
+{
+    size_t i = slot_of(t, parent, label);
+    uint32_t id;
+
+    for (; (id = t->slots[i]) != 0; i = (i + 1) & (t->slot_count - 1))
+        if (t->nodes[id].parent == parent && t->nodes[id].label == label)
+            return id;
+    if (t->count == t->capacity)
+        grow_nodes(t);
+    id = t->count++;
+    t->nodes[id] = (struct otree_node){.parent = parent, .label = label};
+    t->weights[id] = 0;
+    t->slots[i] = id;
+    if ((size_t)t->count * 3 > t->slot_count * 2)
+        grow_slots(t);
+    return id;
+}
+
+void otree_add(struct otree *t, uint32_t node, uint64_t weight)
+{
+    if (weight > INT64_MAX || t->weights[node] > INT64_MAX - weight) {
+        t->overflow = true;
+        return;
+    }
+    t->weights[node] += weight;
+}

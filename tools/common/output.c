@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Documents on standard output or in a file that appears only when it is complete. A temporary file has a fixed
+ * short name, not one made from FILE's: that could become longer than a file system allows.
+ */
+#include "output.h"
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Symbolic links followed by hand, as many as the kernel follows. */
+#define LINKS_MAX 40
+
+/* ---- temporary files and signals --------------------------------------------------------------- */
+
+/* Outputs with a temporary file. Changed only while the signals below are blocked. */
+static struct tool_output *open_outputs;
+
+/* Every signal that ends a process by default and that a user, a terminal, a pipe or a resource limit sends. SIGPIPE
+ * is one of them: standard error may be a pipe. */
+static const int fatal_signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM,
+                                    SIGTERM, SIGXCPU, SIGXFSZ, SIGUSR1, SIGUSR2};
+
+static void unlink_all(void)
+{
+    for (const struct tool_output *out = open_outputs; out != NULL; out = out->next)
+        unlink(out->temporary);
+}
+
+static void on_signal(int number)
+{
+    unlink_all();
+    /* It is blocked while this runs and ends the process on return. */
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void block_signals(sigset_t *before)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; i++)
+        sigaddset(&set, fatal_signals[i]);
+    sigprocmask(SIG_BLOCK, &set, before);
+}
+
+static void unblock_signals(const sigset_t *before)
+{
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* Once: handlers for what would end the process, and the same for exit(3). What was inherited as ignored
+ * (nohup, SIGPIPE of some parents) stays ignored. */
+static void install_handlers(void)
+{
+    static bool done;
+    struct sigaction action = {.sa_handler = on_signal};
+
+    if (done)
+        return;
+    done = true;
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; i++) {
+        struct sigaction old;
+
+        if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(fatal_signals[i], &action, NULL);
+    }
+    atexit(unlink_all);
+}
+
+static void list_remove(const struct tool_output *out)
+{
+    for (struct tool_output **at = &open_outputs; *at != NULL; at = &(*at)->next) {
+        if (*at == out) {
+            *at = out->next;
+            return;
+        }
+    }
+}
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+static int refuse(struct tool_output *out, const char *what)
+{
+    cli_error("%s: %s", out->name, what);
+    output_abort(out);
+    return -1;
+}
+
+static int refuse_errno(struct tool_output *out, const char *what, int error)
+{
+    cli_error("%s: %s: %s", out->name, what, strerror(error));
+    output_abort(out);
+    return -1;
+}
+
+static char *copy_text(const char *text, size_t size)
+{
+    char *copy = cli_realloc(NULL, size + 1, 1);
+
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    return copy;
+}
+
+/* Bytes of path up to its last slash, that one included. */
+static size_t folder_size(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* Where path leads when it is a symbolic link, existing or not; a copy of path otherwise. NULL with errno. */
+static char *follow_links(const char *path)
+{
+    char *at = copy_text(path, strlen(path));
+
+    for (int links = 0;; links++) {
+        char link[PATH_MAX];
+        size_t folder = folder_size(at);
+        ssize_t size = readlink(at, link, sizeof link);
+        char *joined;
+
+        if (size < 0 && (errno == EINVAL || errno == ENOENT))
+            return at; /* no link; or nothing there yet */
+        if (size < 0 || links == LINKS_MAX || size == (ssize_t)sizeof link) {
+            int error = size < 0 ? errno : links == LINKS_MAX ? ELOOP : ENAMETOOLONG;
+
+            free(at);
+            errno = error;
+            return NULL;
+        }
+        if (link[0] == '/')
+            folder = 0;
+        joined = cli_realloc(NULL, folder + (size_t)size + 1, 1);
+        memcpy(joined, at, folder);
+        memcpy(joined + folder, link, (size_t)size);
+        joined[folder + (size_t)size] = '\0';
+        free(at);
+        at = joined;
+    }
+}
+
+static int open_directly(struct tool_output *out, const char *path, int flags, bool binary)
+{
+    out->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC | flags);
+    if (out->fd < 0)
+        return refuse_errno(out, "open failed", errno);
+    if (binary && isatty(out->fd))
+        return refuse(out, "binary output is not written to a terminal");
+    return 0;
+}
+
+static int open_temporary(struct tool_output *out, const struct stat *old)
+{
+    static const char pattern[] = ".spooltools-XXXXXX";
+    size_t folder = folder_size(out->target);
+    char *name;
+    sigset_t before;
+    int error;
+
+    if (out->target[folder] == '\0')
+        return refuse_errno(out, "open failed", out->target[0] == '\0' ? ENOENT : EISDIR);
+    name = cli_realloc(NULL, folder + sizeof pattern, 1);
+    memcpy(name, out->target, folder);
+    memcpy(name + folder, pattern, sizeof pattern);
+
+    if (old != NULL) {
+        out->mode = old->st_mode & 0777;
+    } else {
+        mode_t mask = umask(0);
+
+        umask(mask);
+        out->mode = 0666 & ~mask;
+    }
+    install_handlers();
+    block_signals(&before);
+    out->fd = mkostemp(name, O_CLOEXEC);
+    error = errno;
+    if (out->fd >= 0) {
+        out->temporary = name;
+        out->next = open_outputs;
+        open_outputs = out;
+    }
+    unblock_signals(&before);
+    if (out->fd < 0) {
+        free(name);
+        return refuse_errno(out, "temporary file beside it failed", error);
+    }
+    /* Only a privileged user can keep another owner; for all others the file becomes theirs, as with mv. */
+    if (old != NULL && (old->st_uid != geteuid() || old->st_gid != getegid()) &&
+        fchown(out->fd, old->st_uid, old->st_gid) != 0)
+        errno = 0;
+    return 0;
+}
+
+static int open_file(struct tool_output *out, const char *path, bool binary)
+{
+    struct stat old, found;
+    bool exists = stat(path, &old) == 0;
+
+    if (!exists && errno != ENOENT)
+        return refuse_errno(out, "open failed", errno);
+    if (exists && S_ISDIR(old.st_mode))
+        return refuse(out, "is a directory");
+    if (exists && !S_ISREG(old.st_mode))
+        return open_directly(out, path, 0, binary);
+    /* A rename does not ask, but a file made read-only was not meant to be replaced. */
+    if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
+        return refuse_errno(out, "open failed", errno);
+    out->target = follow_links(path);
+    if (out->target == NULL)
+        return refuse_errno(out, "open failed", errno);
+    if (exists && (stat(out->target, &found) != 0 || found.st_dev != old.st_dev ||
+                   found.st_ino != old.st_ino)) {
+        /* A link of /proc whose text is no path to the file: an unlinked one, for example. */
+        free(out->target);
+        out->target = NULL;
+        return open_directly(out, path, O_TRUNC, binary);
+    }
+    return open_temporary(out, exists ? &old : NULL);
+}
+
+int output_open(struct tool_output *out, const char *path, bool binary)
+{
+    *out = (struct tool_output){.fd = -1, .name = path};
+    out->data = cli_realloc(NULL, OUTPUT_BUFFER_SIZE, 1);
+    /* The names of standard output in the file system would open a file once more, at its beginning. */
+    if (path != NULL && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0 &&
+        strcmp(path, "/dev/fd/1") != 0 && strcmp(path, "/proc/self/fd/1") != 0)
+        return open_file(out, path, binary);
+    out->name = "standard output";
+    if (binary && isatty(STDOUT_FILENO))
+        return refuse(out, "binary output is not written to a terminal");
+    out->fd = STDOUT_FILENO;
+    return 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+/* Writes all of it or sets out->error. */
+static void write_all(struct tool_output *out, const char *data, size_t size)
+{
+    while (size > 0 && out->error == 0) {
+        ssize_t done = write(out->fd, data, size);
+
+        if (done >= 0) {
+            data += done;
+            size -= (size_t)done;
+            out->flushed += (uint64_t)done;
+        } else if (errno == EAGAIN) { /* somebody else made the pipe or terminal non-blocking */
+            struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
+
+            poll(&wait, 1, -1);
+        } else if (errno != EINTR) {
+            out->error = errno;
+        }
+    }
+}
+
+int output_flush(struct tool_output *out)
+{
+    write_all(out, out->data, out->size);
+    out->size = 0;
+    return out->error == 0 ? 0 : -1;
+}
+
+void output_spill(struct tool_output *out, const void *data, size_t size)
+{
+    output_flush(out);
+    if (size >= OUTPUT_BUFFER_SIZE) {
+        write_all(out, data, size);
+    } else if (size > 0) {
+        memcpy(out->data, data, size);
+        out->size = size;
+    }
+}
+
+void output_u64(struct tool_output *out, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    output_write(out, digits + at, sizeof digits - at);
+}
+
+void output_i64(struct tool_output *out, int64_t number)
+{
+    if (number < 0) {
+        output_byte(out, '-');
+        output_u64(out, 0 - (uint64_t)number);
+    } else {
+        output_u64(out, (uint64_t)number);
+    }
+}
+
+void output_hex(struct tool_output *out, uint64_t number)
+{
+    char digits[18];
+    size_t at = sizeof digits;
+
+    do {
+        digits[--at] = "0123456789abcdef"[number & 15];
+        number >>= 4;
+    } while (number > 0);
+    digits[--at] = 'x';
+    digits[--at] = '0';
+    output_write(out, digits + at, sizeof digits - at);
+}
+
+void output_printf(struct tool_output *out, const char *format, ...)
+{
+    va_list args, again;
+    char *room = output_reserve(out, OUTPUT_RESERVE_MAX);
+    int size;
+
+    va_start(args, format);
+    va_copy(again, args);
+    size = vsnprintf(room, OUTPUT_RESERVE_MAX, format, args);
+    va_end(args);
+    if (size >= OUTPUT_RESERVE_MAX) {
+        char *text = cli_realloc(NULL, (size_t)size + 1, 1);
+
+        vsnprintf(text, (size_t)size + 1, format, again);
+        output_write(out, text, (size_t)size);
+        free(text);
+    } else if (size > 0) {
+        output_take(out, (size_t)size);
+    } else if (size < 0 && out->error == 0) {
+        out->error = errno;
+    }
+    va_end(again);
+}
+
+/* ---- ending ---------------------------------------------------------------------------------------- */
+
+static void close_fd(struct tool_output *out)
+{
+    if (out->fd >= 0 && close(out->fd) != 0 && errno != EINTR && out->error == 0)
+        out->error = errno;
+    out->fd = -1;
+}
+
+/* Frees everything but the error; the temporary file is gone or became FILE. */
+static void release(struct tool_output *out)
+{
+    sigset_t before;
+
+    if (out->temporary != NULL) {
+        block_signals(&before);
+        list_remove(out);
+        unblock_signals(&before);
+    }
+    free(out->temporary);
+    free(out->target);
+    free(out->data);
+    out->temporary = NULL;
+    out->target = NULL;
+    out->data = NULL;
+    out->size = 0;
+}
+
+int output_commit(struct tool_output *out)
+{
+    const char *what = "write failed";
+
+    output_flush(out);
+    /* File systems without modes refuse this; the file is then as they make it. */
+    if (out->temporary != NULL && fchmod(out->fd, (mode_t)out->mode) != 0)
+        errno = 0;
+    close_fd(out);
+    if (out->temporary != NULL && out->error == 0 && rename(out->temporary, out->target) != 0) {
+        out->error = errno;
+        what = "rename failed";
+    }
+    if (out->temporary != NULL && out->error != 0)
+        unlink(out->temporary);
+    release(out);
+    if (out->error == 0)
+        return 0;
+    if (out->error != EPIPE) /* whoever reads has seen enough */
+        cli_error("%s: %s: %s", out->name, what, strerror(out->error));
+    return -1;
+}
+
+void output_abort(struct tool_output *out)
+{
+    if (out->temporary != NULL)
+        unlink(out->temporary);
+    if (out->fd != STDOUT_FILENO)
+        close_fd(out);
+    out->fd = -1;
+    release(out);
+}

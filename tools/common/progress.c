@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The progress line. On a terminal it is drawn over itself and taken away before any message and at the end; with
+ * --progress=always and no terminal it is a line a second.
+ */
+#include "progress.h"
+#include "cli.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define AUTO_AFTER_NS (SECOND_NS / 2)
+#define REDRAW_NS (SECOND_NS / 10)
+
+/* The one whose line stands on the terminal; NULL: none. */
+static const struct progress *drawn;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static void put(const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t done = write(STDERR_FILENO, data, size);
+
+        if (done <= 0)
+            return; /* not worth a message, and there is no place for one */
+        data += done;
+        size -= (size_t)done;
+    }
+}
+
+static void erase(void)
+{
+    if (drawn == NULL)
+        return;
+    drawn = NULL;
+    put("\r\033[K", 4);
+}
+
+/* "12.3 MiB" */
+static void append_size(struct text_buffer *b, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned unit = 0;
+    uint64_t rest = 0;
+
+    while (bytes >= 1024) {
+        rest = bytes % 1024;
+        bytes /= 1024;
+        unit++;
+    }
+    if (unit == 0)
+        text_printf(b, "%" PRIu64 " B", bytes);
+    else
+        text_printf(b, "%" PRIu64 ".%" PRIu64 " %s", bytes, rest * 10 / 1024, units[unit]);
+}
+
+static void compose(const struct progress *p, uint64_t now, uint64_t samples,
+                    struct text_buffer *line)
+{
+    const struct tool_input *in = p->input;
+    uint64_t bytes = spool_reader_input_bytes(in->reader);
+    uint64_t elapsed_ms = (now - p->input_begin_ns) / 1000000;
+    struct text_buffer name = {0};
+
+    text_display(in->name, strlen(in->name), &name);
+    text_printf(line, "%s: %s: ", cli_program(), name.data);
+    text_free(&name);
+    append_size(line, bytes);
+    if (in->has_size && in->size_bytes > 0) {
+        text_printf(line, " of ");
+        append_size(line, in->size_bytes);
+    }
+    text_printf(line, ", %" PRIu64 " samples", samples);
+    if (elapsed_ms == 0 || bytes == 0)
+        return;
+    text_printf(line, ", ");
+    append_size(line, (uint64_t)((double)bytes * 1000 / (double)elapsed_ms));
+    text_printf(line, "/s");
+    if (in->has_size && in->size_bytes >= bytes)
+        text_printf(line, ", %.0f s left",
+                    (double)(in->size_bytes - bytes) * (double)elapsed_ms / 1000 / (double)bytes);
+}
+
+/* A line longer than the terminal is wide would wrap and could not be drawn over. */
+static void cut_to_width(struct text_buffer *line)
+{
+    struct winsize window;
+    size_t columns = 80, width = 0, at = 0;
+    uint32_t code;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        columns = window.ws_col;
+    while (at < line->size && ++width < columns)
+        at += text_decode(line->data + at, line->size - at, &code);
+    line->size = at;
+}
+
+static void draw(const struct progress *p, uint64_t now, uint64_t samples)
+{
+    struct text_buffer line = {0};
+
+    if (p->input == NULL)
+        return;
+    if (p->terminal)
+        text_append_byte(&line, '\r');
+    compose(p, now, samples, &line);
+    if (p->terminal) {
+        cut_to_width(&line);
+        text_append(&line, "\033[K", 3);
+        drawn = p;
+    } else {
+        text_append_byte(&line, '\n');
+    }
+    put(line.data, line.size);
+    text_free(&line);
+}
+
+void progress_begin(struct progress *p, const struct tool_options *o)
+{
+    bool terminal = isatty(STDERR_FILENO) == 1;
+
+    *p = (struct progress){.terminal = terminal, .countdown = PROGRESS_EVERY};
+    p->wanted = o->progress == PROGRESS_ALWAYS ||
+                (o->progress == PROGRESS_AUTO && terminal && !o->quiet);
+    /* The first line of --progress=always comes at once, the automatic one when it is worth it. */
+    p->shown_ns = o->progress == PROGRESS_ALWAYS ? 0 : now_ns() + AUTO_AFTER_NS - REDRAW_NS;
+    cli_set_before_message(erase);
+}
+
+void progress_input(struct progress *p, const struct tool_input *in)
+{
+    p->input = in;
+    p->input_begin_ns = now_ns();
+}
+
+void progress_update(struct progress *p, uint64_t samples)
+{
+    uint64_t now;
+
+    p->countdown = PROGRESS_EVERY;
+    if (!p->wanted)
+        return;
+    now = now_ns();
+    if (now < p->shown_ns || now - p->shown_ns < (p->terminal ? REDRAW_NS : SECOND_NS))
+        return;
+    p->shown_ns = now;
+    draw(p, now, samples);
+}
+
+void progress_input_end(struct progress *p)
+{
+    if (p->wanted && !p->terminal && p->input != NULL) { /* a short run shows at least this */
+        struct spool_counts counts;
+
+        spool_reader_counts(p->input->reader, &counts);
+        draw(p, now_ns(), counts.samples);
+    }
+    p->input = NULL;
+}
+
+void progress_end(struct progress *p)
+{
+    progress_input_end(p);
+    erase();
+    p->wanted = false;
+    cli_set_before_message(NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The progress line on standard error: bytes read, samples, rate, time left. Costs a countdown a record; the
+ * clock is looked at every PROGRESS_EVERY records.
+ */
+#ifndef TOOLS_PROGRESS_H
+#define TOOLS_PROGRESS_H
+
+#include "inputs.h"
+#include "options.h"
+
+#define PROGRESS_EVERY 1024
+
+struct progress {
+    bool wanted;
+    bool terminal;
+    unsigned countdown;
+    const struct tool_input *input; /* NULL: none open */
+    uint64_t input_begin_ns;
+    uint64_t shown_ns; /* last update; 0: none yet */
+};
+
+/* Once, before the first input. */
+void progress_begin(struct progress *p, const struct tool_options *o);
+/* For each input that was opened. */
+void progress_input(struct progress *p, const struct tool_input *in);
+/* Before each inputs_close: nothing of this input is shown any more. */
+void progress_input_end(struct progress *p);
+/* Once at the end, before the report: takes the line away. */
+void progress_end(struct progress *p);
+
+/* The slow path of progress_tick. */
+void progress_update(struct progress *p, uint64_t samples);
+
+/* After each record: samples of this input so far. */
+static inline void progress_tick(struct progress *p, uint64_t samples)
+{
+    if (--p->countdown == 0)
+        progress_update(p, samples);
+}
+
+#endif

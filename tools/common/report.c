@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Wording of the --verbose report (cli.md 7). */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+void report_number(struct text_buffer *out, uint64_t number)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, number);
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            text_append_byte(out, ',');
+        text_append_byte(out, digits[i]);
+    }
+}
+
+static void counted(struct text_buffer *out, uint64_t number, const char *singular,
+                    const char *plural)
+{
+    report_number(out, number);
+    text_printf(out, " %s", number == 1 ? singular : plural);
+}
+
+static void size_text(struct text_buffer *out, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    text_printf(out, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Distinct processes among the threads of the spool. */
+static uint32_t count_processes(const struct spool_reader *reader, uint32_t threads)
+{
+    int32_t *pids = cli_realloc(NULL, threads ? threads : 1, sizeof *pids);
+    uint32_t distinct = 0;
+
+    for (uint32_t i = 0; i < threads; i++) {
+        struct spool_thread t = {0};
+
+        spool_reader_thread(reader, i, &t);
+        pids[i] = t.pid;
+    }
+    if (threads > 1)
+        qsort(pids, threads, sizeof *pids, compare_pids);
+    for (uint32_t i = 0; i < threads; i++)
+        distinct += i == 0 || pids[i] != pids[i - 1];
+    free(pids);
+    return distinct;
+}
+
+static void share(struct text_buffer *out, const char **separator, const char *name,
+                  uint64_t part, uint64_t whole)
+{
+    if (part == 0)
+        return;
+    text_printf(out, "%s%s %.1f", *separator, name, 100.0 * (double)part / (double)whole);
+    *separator = ", ";
+}
+
+static void name_line(struct text_buffer *out, const struct input_report *r)
+{
+    uint64_t named = r->named_elf + r->named_perf_map + r->named_kernel + r->named_jit;
+    const char *separator = " (";
+
+    if (r->frames > 0) {
+        text_printf(out, "named %.1f %% of frames", 100.0 * (double)named / (double)r->frames);
+        share(out, &separator, "elf", r->named_elf, r->frames);
+        share(out, &separator, "perf-map", r->named_perf_map, r->frames);
+        share(out, &separator, "kernel", r->named_kernel, r->frames);
+        share(out, &separator, "jit", r->named_jit, r->frames);
+        text_printf(out, "%s, ", named > 0 ? ")" : "");
+    }
+    counted(out, r->truncated_stacks, "stack", "stacks");
+    text_append(out, " truncated\n", 11);
+}
+
+void report_input(struct text_buffer *out, const struct tool_input *in, const struct aggregate *a,
+                  const struct input_report *r)
+{
+    struct spool_counts counts;
+
+    spool_reader_counts(in->reader, &counts);
+    text_printf(out, "%s: version %" PRIu32 ", ", in->name,
+                spool_reader_header(in->reader)->version);
+    size_text(out, spool_reader_input_bytes(in->reader));
+    text_append(out, ", ", 2);
+    counted(out, a->file_samples, "sample", "samples");
+    text_printf(out, " over %.2f s, ", (double)(a->file_high_ns - a->file_low_ns) / 1e9);
+    counted(out, count_processes(in->reader, counts.threads), "process", "processes");
+    text_append(out, ", ", 2);
+    counted(out, counts.threads, "thread", "threads");
+    text_append(out, "\nused ", 6);
+    counted(out, r->samples, "sample", "samples");
+    text_append(out, ", ", 2);
+    counted(out, r->stacks, "distinct stack", "distinct stacks");
+    text_append(out, ", ", 2);
+    counted(out, r->frames, "distinct frame", "distinct frames");
+    text_append_byte(out, '\n');
+    name_line(out, r);
+}
+
+void report_miss(struct text_buffer *out, const char *path, size_t path_size, const char *why,
+                 const char *detail, uint64_t samples)
+{
+    text_append(out, "no symbols: ", 12);
+    text_append(out, path, path_size);
+    text_printf(out, " (%s%s%s): ", why, *detail ? ": " : "", detail);
+    counted(out, samples, "sample", "samples");
+    text_append_byte(out, '\n');
+}
+
+void report_print(const struct text_buffer *lines)
+{
+    const char *p = lines->data, *end = p ? p + lines->size : p;
+
+    while (p < end) {
+        const char *line_end = memchr(p, '\n', (size_t)(end - p));
+
+        if (!line_end)
+            line_end = end;
+        cli_report("%.*s", (int)(line_end - p), p);
+        p = line_end + 1;
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of --verbose: what an input was, what was used of it, where names came from and what is missing. */
+#ifndef TOOLS_REPORT_H
+#define TOOLS_REPORT_H
+
+#include <stdint.h>
+
+#include "aggregate.h"
+#include "inputs.h"
+#include "text.h"
+
+/* Counts of one input. */
+struct input_report {
+    uint64_t samples; /* that count */
+    uint64_t stacks;  /* distinct (source, stack) */
+    uint64_t frames;  /* distinct frames in them */
+    uint64_t named_elf, named_perf_map, named_kernel, named_jit;
+    uint64_t truncated_stacks;
+};
+
+/* Appends the lines about an input, without those about missing names. */
+void report_input(struct text_buffer *out, const struct tool_input *in, const struct aggregate *a,
+                  const struct input_report *r);
+
+/* Appends "no symbols: PATH (WHY): N samples". */
+void report_miss(struct text_buffer *out, const char *path, size_t path_size, const char *why,
+                 const char *detail, uint64_t samples);
+
+/* 41233 as "41,233". */
+void report_number(struct text_buffer *out, uint64_t number);
+
+/* Prints the collected lines to standard error. */
+void report_print(const struct text_buffer *lines);
+
+#endif

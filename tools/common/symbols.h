@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bridge from a spool's frames to libsym: modules, kernel symbols and Python marks of the input at hand are
+ * described to one symbol context that all inputs share.
+ */
+#ifndef TOOLS_SYMBOLS_H
+#define TOOLS_SYMBOLS_H
+
+#include "names.h"
+#include "notes.h"
+#include "options.h"
+#include "spool/spool.h"
+#include "spool/sym.h"
+
+struct symbols;
+
+/* A frame in a process, located and named. */
+struct resolved {
+    bool truncated;              /* the marker: nothing else is set */
+    bool kernel;
+    bool per_process;            /* the answer may differ in another process */
+    uint32_t module_id;          /* SPOOL_NO_ID: none */
+    const struct spool_module *module; /* NULL: none; valid while the reader is */
+    uint64_t abs, rel;           /* rel: with a module */
+    const struct sym_frame *frames; /* innermost first; NULL with --no-symbols */
+    size_t frame_count;
+};
+
+/* NULL after an error message. */
+struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle);
+void symbols_free(struct symbols *s);
+
+/* Begins an input that was read to its end and whose first sample was at first_ns. 0, or -1 after an error message (a
+ * --kallsyms file that cannot be used). */
+int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct notes *notes,
+                  const struct names *names, uint64_t first_ns);
+
+/* Resolves a frame for a source's process. 0, or -1 after an error message. */
+int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *source,
+                    struct resolved *out);
+
+/* For the report: why a module of the present input has no names, e.g. "no such file"; *detail may be "". */
+const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const char **detail);
+/* Why the kernel has no names; NULL when it has, or when no kernel frame was asked for. */
+const char *symbols_kernel_text(const struct symbols *s);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of spool2folded. */
+#include "cli.h"
+#include "folded.h"
+
+enum {
+    OPTION_ROOT = 1,
+    OPTION_WEIGHT,
+    OPTION_ANNOTATE,
+    OPTION_WITH_MODULES,
+    OPTION_WITH_ADDRESSES,
+    OPTION_TIMELINE,
+    OPTION_REVERSE
+};
+
+static const struct cli_option own_options[] = {
+    {.id = OPTION_ROOT,
+     .name = "root",
+     .value = "none|process|pid|thread",
+     .words = true,
+     .help = "frames put in front of each stack: nothing, the process name, name-pid, or name-pid and "
+             "thread name-tid (default: process)"},
+    {.id = OPTION_WEIGHT,
+     .name = "weight",
+     .value = "samples|time",
+     .words = true,
+     .help = "what is counted: samples, or microseconds (samples times the interval; default: samples)"},
+    {.id = OPTION_ANNOTATE,
+     .name = "annotate",
+     .help = "suffixes _[k] kernel, _[j] JIT, _[i] inlined, as flame graph palettes expect"},
+    {.id = OPTION_WITH_MODULES, .name = "with-modules", .help = "append ` (module)' to each frame"},
+    {.id = OPTION_WITH_ADDRESSES, .name = "with-addresses", .help = "append the address to each frame"},
+    {.id = OPTION_TIMELINE,
+     .name = "timeline",
+     .help = "time order, thread by thread, equal neighbours merged: for flame charts"},
+    {.id = OPTION_REVERSE, .name = "reverse", .help = "leaf first"},
+    {.name = NULL},
+};
+
+static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
+
+static const struct cli_example examples[] = {
+    {"spool2folded cap.spool | flamegraph.pl > cap.svg", "a flame graph"},
+    {"spool2folded --root=thread --kernel=drop cap.spool.gz", "by thread, user code only"},
+    {"spool2folded --timeline cap.spool | flamegraph.pl --flamechart > cap.svg", "a flame chart"},
+    {NULL, NULL},
+};
+
+static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)
+{
+    struct folded_options *o = own;
+
+    (void)options;
+    switch (arg->id) {
+    case OPTION_ROOT:
+        o->root = (enum folded_root)arg->word;
+        break;
+    case OPTION_WEIGHT:
+        o->time = arg->word == 1;
+        break;
+    case OPTION_ANNOTATE:
+        o->annotate = true;
+        break;
+    case OPTION_WITH_MODULES:
+        o->with_modules = true;
+        break;
+    case OPTION_WITH_ADDRESSES:
+        o->with_addresses = true;
+        break;
+    case OPTION_TIMELINE:
+        o->timeline = true;
+        break;
+    case OPTION_REVERSE:
+        o->reverse = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static const struct cli_tool tool = {
+    .name = "spool2folded",
+    .purpose = "convert spools to collapsed stacks for flame graphs",
+    .usage = usage,
+    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
+    .own_title = "Output",
+    .own = own_options,
+    .handle = handle,
+    .examples = examples,
+};
+
+int main(int argc, char **argv)
+{
+    struct tool_options options;
+    struct folded_options folded = {.root = FOLDED_ROOT_PROCESS};
+    struct tool_output out;
+    int rc;
+
+    cli_parse(&tool, argc, argv, &options, &folded);
+    if (output_open(&out, options.output, false) < 0)
+        return EXIT_FAILED;
+    rc = folded_convert(&options, &folded, &out);
+    if (rc == 0)
+        rc = output_commit(&out);
+    else
+        output_abort(&out);
+    cli_free(&options);
+    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* spoolcat's command line: which view, over which spools. */
+#include "cli.h"
+#include "records.h"
+#include "views.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ID_VIEW = 1, ID_JSON, ID_COLOR };
+
+enum color_mode { COLOR_AUTO = 0, COLOR_ALWAYS, COLOR_NEVER };
+
+struct view {
+    const char *name; /* of its option */
+    view_fn *print;
+    unsigned groups; /* of shared options that mean something to it */
+};
+
+static const struct view views[] = {
+    {"records", records_print, CLI_COMMON | CLI_DAMAGE},
+};
+
+struct cat_options {
+    const struct view *view; /* NULL: the first */
+    bool json;
+    enum color_mode color;
+};
+
+static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)
+{
+    struct cat_options *cat = own;
+
+    (void)options;
+    if (arg->id == ID_JSON) {
+        cat->json = true;
+    } else if (arg->id == ID_COLOR) {
+        cat->color = (enum color_mode)arg->word;
+    } else {
+        for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+            if (strcmp(arg->shown + 2, views[i].name) != 0)
+                continue;
+            if (cat->view != NULL && cat->view != &views[i])
+                cli_usage("--%s and %s contradict each other", cat->view->name, arg->shown);
+            cat->view = &views[i];
+        }
+    }
+}
+
+static void check(const struct tool_options *options, void *own)
+{
+    struct cat_options *cat = own;
+    const char *idle;
+
+    (void)options;
+    if (cat->view == NULL)
+        cat->view = &views[0];
+    idle = cli_given(~(cat->view->groups | (unsigned)CLI_OWN));
+    if (idle != NULL)
+        cli_usage("%s does not apply to --%s", idle, cat->view->name);
+    if (cat->json && cat->color == COLOR_ALWAYS)
+        cli_usage("--json and --color=always contradict each other");
+}
+
+static const struct cli_option own_options[] = {
+    {.id = ID_VIEW, .name = "records",
+     .help = "every record in file order, one line each (the default)"},
+    {.id = ID_JSON, .name = "json", .help = "JSON lines instead of text"},
+    {.id = ID_COLOR, .name = "color", .value = "auto|always|never", .words = true,
+     .help = "colored text; auto: on a terminal, unless NO_COLOR is set"},
+    {.name = NULL},
+};
+
+static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
+
+static const struct cli_example examples[] = {
+    {"spoolcat cap.spool | less", "look at a spool record by record"},
+    {"spoolcat --records --json cap.spool | jq -c 'select(.rec == \"module\")'", "its modules"},
+    {"spoolcat -q --salvage broken.spool", "what can still be read of a damaged spool"},
+    {NULL, NULL},
+};
+
+static const struct cli_tool tool = {
+    .name = "spoolcat",
+    .purpose = "show what is in spools, the sample files of CPU stack recorders",
+    .usage = usage,
+    .groups = CLI_COMMON | CLI_DAMAGE,
+    .own_title = "Views",
+    .own = own_options,
+    .handle = handle,
+    .check = check,
+    .examples = examples,
+};
+
+static bool want_color(const struct cat_options *cat, const struct tool_output *out)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (cat->json || cat->color == COLOR_NEVER)
+        return false;
+    if (cat->color == COLOR_ALWAYS)
+        return true;
+    return isatty(out->fd) == 1 && (no_color == NULL || no_color[0] == '\0') &&
+           (term == NULL || strcmp(term, "dumb") != 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool_options options;
+    struct cat_options cat = {0};
+    struct view_options view = {0};
+    struct tool_output out;
+    struct progress progress;
+    bool failed = false;
+
+    cli_parse(&tool, argc, argv, &options, &cat);
+    if (output_open(&out, options.output, false) != 0) {
+        cli_free(&options);
+        return EXIT_FAILED;
+    }
+    view.json = cat.json;
+    view.color = want_color(&cat, &out);
+    progress_begin(&progress, &options);
+    /* A spool that cannot be read does not keep the others from being shown, but a file that would lack one of
+     * them is not written at all. */
+    for (size_t i = 0; i < options.input_count && !output_failed(&out); i++) {
+        struct tool_input in;
+
+        if (failed && output_is_file(&out))
+            break;
+        if (inputs_open(options.inputs[i], &in) != 0) {
+            failed = true;
+            continue;
+        }
+        progress_input(&progress, &in);
+        if (cat.view->print(&in, &options, &view, &progress, &out) == INPUT_FAILED)
+            failed = true;
+        progress_input_end(&progress);
+        inputs_close(&in);
+    }
+    progress_end(&progress);
+    if (failed && !output_failed(&out) && output_is_file(&out))
+        output_abort(&out);
+    else if (output_commit(&out) != 0)
+        failed = true;
+    cli_free(&options);
+    return failed ? EXIT_FAILED : EXIT_OK;
+}
