@@ -24,11 +24,7 @@
 #define RAW_CAPACITY ((size_t)256 << 10)
 #define ZLIB_COUNT_MAX ((size_t)1 << 30) /* zlib counts in unsigned int */
 
-enum input_format {
-    INPUT_UNKNOWN = 0,
-    INPUT_PLAIN,
-    INPUT_GZIP
-};
+enum input_format { INPUT_UNKNOWN = 0, INPUT_PLAIN, INPUT_GZIP };
 
 enum gzip_state {
     GZIP_MEMBER = 0, /* inflate is at work */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One kind of hash table for the four id tables of the writer; they differ in how a thing becomes a key. Nothing
- * is ever removed alone, which keeps linear probing free of tombstones; loose frames are removed together.
+ * One kind of hash table for the four id tables of the writer; they differ in how a thing becomes a
+ * key. Nothing is ever removed alone, which keeps linear probing free of tombstones; loose frames
+ * are removed together.
  */
 #include "intern.h"
 
@@ -19,8 +20,8 @@
 #define LOOSE_STAMP_STEP 2u
 #define LOOSE_KERNEL 1u
 
-/* Multiplying spreads the low bits of the key to the top, which choose the slot; the first fold makes the high
- * half of a stack's key (its prefix) and the low bits of addresses, which are often equal, count as well. */
+/* Multiplying spreads the low bits of the key to the top, which choose the slot. The fold between
+ * makes the high half of a stack's key, its prefix, count as much as the low one. */
 static inline size_t slot_of(const struct intern_table *t, uint64_t key, uint32_t extra)
 {
     uint64_t h = (key ^ (uint64_t)extra << 40) * UINT64_C(0x9e3779b97f4a7c15);

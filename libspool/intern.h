@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's id tables: which frames, stack nodes and threads have been defined, and under which id. Which
- * table a thing belongs to and when loose frames are forgotten is the format's rule (spool(5), interning).
+ * The writer's id tables: which frames, stack nodes and threads have been defined, and under which
+ * id. Which table a thing belongs to and when loose frames are forgotten is the format's rule
+ * (spool(5), interning).
  */
 #ifndef SPOOLINT_INTERN_H
 #define SPOOLINT_INTERN_H
@@ -28,8 +29,8 @@ struct intern_table {
 };
 
 struct intern {
-    struct intern_table fixed;   /* pinned frames and the marker */
-    struct intern_table loose;   /* unpinned frames */
+    struct intern_table fixed; /* pinned frames and the marker */
+    struct intern_table loose; /* unpinned frames */
     struct intern_table stacks;
     struct intern_table threads;
     uint32_t frame_count; /* next ids; both frame tables draw from one counter */

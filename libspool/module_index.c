@@ -374,8 +374,9 @@ static void build_maxima(const struct module_index *x, const struct block *b)
 static int build_lists(struct module_index *x, struct block *b)
 {
     uint32_t leaves = b->coord_count - 1;
-    uint32_t nodes = leaves * 2; /* number 0 is none */
-    uint32_t *per_node = calloc(nodes, sizeof *per_node); /* first counts, then places */
+    uint32_t nodes = leaves * 2; /* and number 0 is none */
+    /* First how many entries each node has, then where its next one goes. */
+    uint32_t *per_node = calloc(nodes, sizeof *per_node);
     uint32_t *ranges = malloc((size_t)b->size * 2 * sizeof *ranges);
     uint32_t covered[NODES_MAX];
     int rc = SPOOL_ERR_NOMEM;
@@ -449,8 +450,8 @@ static int add_block(struct module_index *x, uint32_t size)
 
         if (old->size / 2 > b.size || old->size + b.size > BLOCK_MAX)
             break;
-        b.coords = merge_coords(b.coords, b.coord_count, old->coords, old->coord_count,
-                                &b.coord_count);
+        b.coords =
+            merge_coords(b.coords, b.coord_count, old->coords, old->coord_count, &b.coord_count);
         b.first = old->first;
         b.size += old->size;
         merged++;

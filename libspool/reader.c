@@ -20,12 +20,12 @@ __extension__ typedef __int128 int128;
 
 enum reader_state { READER_NEW = 0, READER_OPEN, READER_ENDED, READER_FAILED };
 
-/* A sample is a tag and three varints; with so many bytes ahead none of them can be short. */
-#define SAMPLE_MAX_SIZE (1 + 3 * FORMAT_VARINT_MAX_SIZE)
+/* A sample or stack node is a tag and three varints; with so many bytes ahead none of them can be short. */
+#define FAST_MAX_SIZE (1 + 3 * FORMAT_VARINT_MAX_SIZE)
 
 struct spool_reader {
     const uint8_t *at;          /* tag of the next record, inside window */
-    const uint8_t *fast_end;    /* samples that begin before it are wholly inside the window */
+    const uint8_t *fast_end;    /* samples and stack nodes that begin before it lie wholly in the window */
     struct input_window window;
     uint64_t window_offset;     /* of window.begin in the spool */
     struct table table;
@@ -95,7 +95,7 @@ static void set_window(struct spool_reader *r, size_t consumed)
 
     r->window_offset += consumed;
     r->at = r->window.begin;
-    r->fast_end = size > SAMPLE_MAX_SIZE ? r->window.end - SAMPLE_MAX_SIZE : r->at;
+    r->fast_end = size > FAST_MAX_SIZE ? r->window.end - FAST_MAX_SIZE : r->at;
 }
 
 /* Makes the window longer behind r->at. A few bytes are tried again with whatever arrives, so that a live pipe is
@@ -370,44 +370,82 @@ static int next_slow(struct spool_reader *r, struct spool_record *rec)
     }
 }
 
+/* The two records that a spool is made of, decoded without a look at the window's end. What these cannot accept is left
+ * to next_slow, which decodes it again and judges it. NULL then, else the end of the record. */
+static inline const uint8_t *fast_sample(struct table *t, const uint8_t *p, struct spool_sample *out)
+{
+    uint64_t raw, thread, stack, time_ns;
+    int64_t delta_ns;
+
+    p = varint_read_unbounded(p, &raw);
+    if (p)
+        p = varint_read_unbounded(p, &thread);
+    if (p)
+        p = varint_read_unbounded(p, &stack);
+    if (!p || thread >= t->thread_count || stack >= t->stack_count)
+        return NULL;
+    delta_ns = zigzag_decode(raw);
+    time_ns = t->time_ns + (uint64_t)delta_ns;
+    /* The sum left 0 ... 2^64-1 exactly when it moved against the sign of the delta. */
+    if ((delta_ns < 0) != (time_ns < t->time_ns))
+        return NULL;
+    out->delta_ns = delta_ns;
+    out->time_ns = time_ns;
+    out->thread = (uint32_t)thread;
+    out->stack = (uint32_t)stack;
+    out->pid = t->threads[thread].pid;
+    out->tid = t->threads[thread].tid;
+    out->index = t->sample_count;
+    if (t->sample_count++ == 0)
+        t->first_time_ns = time_ns;
+    t->time_ns = time_ns;
+    return p;
+}
+
+static inline const uint8_t *fast_stack(struct table *t, const uint8_t *p, struct spool_stack *out)
+{
+    uint32_t count = t->stack_count, depth = 1;
+    uint64_t id, prefix, frame;
+
+    p = varint_read_unbounded(p, &id);
+    if (p)
+        p = varint_read_unbounded(p, &prefix);
+    if (p)
+        p = varint_read_unbounded(p, &frame);
+    if (!p || id != count || count > FORMAT_ID_MAX || frame >= t->frame_count ||
+        count >= t->stack_capacity || count >= t->depth_capacity)
+        return NULL;
+    if (prefix != FORMAT_ID_NONE) {
+        if (prefix >= count)
+            return NULL;
+        depth = t->depths[prefix] + 1;
+    }
+    t->stacks[count].prefix = out->prefix = (uint32_t)prefix;
+    t->stacks[count].frame = out->frame = (uint32_t)frame;
+    t->depths[count] = out->depth = depth;
+    out->id = count;
+    t->stack_count = count + 1;
+    return p;
+}
+
 int spool_reader_next(struct spool_reader *r, struct spool_record *out)
 {
-    const uint8_t *p = r->at;
+    const uint8_t *p = r->at, *end = NULL;
 
-    /* Nearly all records are samples. What this path cannot accept is decoded again, and judged, by the other. */
-    if (p < r->fast_end && *p == FORMAT_TAG_SAMPLE) {
-        struct table *t = &r->table;
-        uint64_t raw, thread, stack, time_ns;
-        int64_t delta_ns;
-
-        p = varint_read_unbounded(p + 1, &raw);
-        if (p)
-            p = varint_read_unbounded(p, &thread);
-        if (p)
-            p = varint_read_unbounded(p, &stack);
-        if (!p || thread >= t->thread_count || stack >= t->stack_count)
-            return next_slow(r, out);
-        delta_ns = zigzag_decode(raw);
-        time_ns = t->time_ns + (uint64_t)delta_ns;
-        /* The sum left 0 ... 2^64-1 exactly when it moved against the sign of the delta. */
-        if ((delta_ns < 0) != (time_ns < t->time_ns))
-            return next_slow(r, out);
-        out->type = SPOOL_RECORD_SAMPLE;
-        out->offset_bytes = offset_of(r, r->at);
-        out->sample.delta_ns = delta_ns;
-        out->sample.time_ns = time_ns;
-        out->sample.thread = (uint32_t)thread;
-        out->sample.stack = (uint32_t)stack;
-        out->sample.pid = t->threads[thread].pid;
-        out->sample.tid = t->threads[thread].tid;
-        out->sample.index = t->sample_count;
-        if (t->sample_count++ == 0)
-            t->first_time_ns = time_ns;
-        t->time_ns = time_ns;
-        r->at = p;
-        return 1;
+    if (p < r->fast_end) {
+        if (*p == FORMAT_TAG_SAMPLE) {
+            end = fast_sample(&r->table, p + 1, &out->sample);
+            out->type = SPOOL_RECORD_SAMPLE;
+        } else if (*p == FORMAT_TAG_STACK) {
+            end = fast_stack(&r->table, p + 1, &out->stack);
+            out->type = SPOOL_RECORD_STACK;
+        }
     }
-    return next_slow(r, out);
+    if (!end)
+        return next_slow(r, out);
+    out->offset_bytes = offset_of(r, p);
+    r->at = end;
+    return 1;
 }
 
 /* ---- state ---- */

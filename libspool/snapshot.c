@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All samples of a spool in memory, over the public reader: definitions, time and error text stay the reader's. */
+/* All samples of a spool in memory, over the public reader: definitions and errors stay its own. */
 #include <stdlib.h>
 
 #include "spool/spool.h"

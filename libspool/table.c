@@ -32,6 +32,9 @@ struct locate_memo {
     uint32_t module;
 };
 
+/* Slots of the memo, 96 MiB. Frames times processes have no bound: when half of them are taken, all is forgotten. */
+#define MEMO_CAPACITY_MAX ((size_t)1 << 23)
+
 /* Returns the array with room for one more element than count, grown by half so that a table of millions does not
  * double its peak; NULL: out of memory, the array is as it was. */
 static void *grow(void *array, size_t *capacity, size_t count, size_t element_bytes)
@@ -59,6 +62,7 @@ static void *grow(void *array, size_t *capacity, size_t count, size_t element_by
 void spoolint_table_init(struct table *t)
 {
     memset(t, 0, sizeof *t);
+    t->hash_seed = (uintptr_t)t; /* differs from run to run wherever addresses do */
 }
 
 void spoolint_table_free(struct table *t)
@@ -83,17 +87,19 @@ void spoolint_table_free(struct table *t)
 
 /* ---- classes ---- */
 
-static size_t class_hash(int32_t pid, bool kernel)
+/* The keys are a file's: the seed keeps it from choosing them so that they collide. */
+static size_t hash(uint64_t seed, uint64_t key)
 {
-    uint64_t key = (uint64_t)(uint32_t)pid << 1 | kernel;
-
-    return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
+    key = (key ^ seed) * 0x9e3779b97f4a7c15u;
+    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
+    return (size_t)(key ^ key >> 32);
 }
 
-static struct module_class *class_slot(struct module_class *classes, size_t capacity, int32_t pid,
-                                       bool kernel)
+/* The slot of a class, or the free one where it belongs. */
+static struct module_class *class_slot(uint64_t seed, struct module_class *classes, size_t capacity,
+                                       int32_t pid, bool kernel)
 {
-    size_t i = class_hash(pid, kernel) & (capacity - 1);
+    size_t i = hash(seed, (uint64_t)(uint32_t)pid << 1 | kernel) & (capacity - 1);
 
     while (classes[i].used && (classes[i].pid != pid || classes[i].kernel != kernel))
         i = (i + 1) & (capacity - 1);
@@ -106,7 +112,7 @@ static struct module_class *find_class(const struct table *t, int32_t pid, bool 
 
     if (t->class_capacity == 0)
         return NULL;
-    found = class_slot(t->classes, t->class_capacity, kernel ? 0 : pid, kernel);
+    found = class_slot(t->hash_seed, t->classes, t->class_capacity, kernel ? 0 : pid, kernel);
     return found->used ? found : NULL;
 }
 
@@ -125,13 +131,13 @@ static struct module_class *make_class(struct table *t, int32_t pid, bool kernel
             return NULL;
         for (size_t i = 0; i < t->class_capacity; i++)
             if (t->classes[i].used)
-                *class_slot(classes, capacity, t->classes[i].pid, t->classes[i].kernel) =
-                    t->classes[i];
+                *class_slot(t->hash_seed, classes, capacity, t->classes[i].pid,
+                            t->classes[i].kernel) = t->classes[i];
         free(t->classes);
         t->classes = classes;
         t->class_capacity = capacity;
     }
-    slot = class_slot(t->classes, t->class_capacity, pid, kernel);
+    slot = class_slot(t->hash_seed, t->classes, t->class_capacity, pid, kernel);
     if (!slot->used) {
         slot->used = true;
         slot->pid = pid;
@@ -286,50 +292,53 @@ static uint64_t retired_at(const void *user, uint32_t module_id)
     return t->modules[module_id].retired_at_frame;
 }
 
-static struct locate_memo *memo_slot(struct locate_memo *memo, size_t capacity, uint32_t frame,
-                                     int32_t pid)
+static struct locate_memo *memo_slot(uint64_t seed, struct locate_memo *memo, size_t capacity,
+                                     uint32_t frame, int32_t pid)
 {
-    uint64_t key = (uint64_t)frame << 32 | (uint32_t)pid;
-    size_t i = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (capacity - 1);
+    size_t i = hash(seed, (uint64_t)frame << 32 | (uint32_t)pid) & (capacity - 1);
 
     while (memo[i].frame != SPOOL_NO_ID && (memo[i].frame != frame || memo[i].pid != pid))
         i = (i + 1) & (capacity - 1);
     return &memo[i];
 }
 
+static void memo_clear(struct locate_memo *memo, size_t capacity)
+{
+    for (size_t i = 0; i < capacity; i++)
+        memo[i].frame = SPOOL_NO_ID;
+}
+
 /* A slot for (frame, pid), which may be free. NULL: out of memory. */
 static struct locate_memo *memo_find(struct table *t, uint32_t frame, int32_t pid)
 {
-    if (t->memo_count * 2 >= t->memo_capacity) {
+    if (t->memo_count * 2 >= t->memo_capacity && t->memo_capacity < MEMO_CAPACITY_MAX) {
         size_t capacity = t->memo_capacity ? t->memo_capacity * 2 : 256;
-        struct locate_memo *memo;
+        struct locate_memo *memo = malloc(capacity * sizeof *memo);
 
-        if (capacity > SIZE_MAX / sizeof *memo)
-            return NULL;
-        memo = malloc(capacity * sizeof *memo);
         if (!memo)
             return NULL;
-        for (size_t i = 0; i < capacity; i++)
-            memo[i].frame = SPOOL_NO_ID;
+        memo_clear(memo, capacity);
         for (size_t i = 0; i < t->memo_capacity; i++)
             if (t->memo[i].frame != SPOOL_NO_ID)
-                *memo_slot(memo, capacity, t->memo[i].frame, t->memo[i].pid) = t->memo[i];
+                *memo_slot(t->hash_seed, memo, capacity, t->memo[i].frame, t->memo[i].pid) =
+                    t->memo[i];
         free(t->memo);
         t->memo = memo;
         t->memo_capacity = capacity;
+    } else if (t->memo_count * 2 >= t->memo_capacity) {
+        memo_clear(t->memo, t->memo_capacity);
+        t->memo_count = 0;
     }
-    return memo_slot(t->memo, t->memo_capacity, frame, pid);
+    return memo_slot(t->hash_seed, t->memo, t->memo_capacity, frame, pid);
 }
 
-/* Searches the class for the module of an unpinned frame; SPOOL_NO_ID in *module when there is none. */
+/* Searches a class for the module of an unpinned frame; SPOOL_NO_ID in *module when there is none. */
 static int search_class(struct table *t, struct module_class *c, uint32_t frame, uint32_t *module)
 {
     const struct table_frame *f = &t->frames[frame];
     int rc;
 
     *module = SPOOL_NO_ID;
-    if (!c)
-        return 0;
     if (!c->index && !(c->index = spoolint_module_index_new(retired_at, t)))
         return SPOOL_ERR_NOMEM;
     for (; c->indexed < c->count; c->indexed++) {
@@ -359,6 +368,7 @@ int spoolint_table_locate(struct table *t, uint32_t frame, int32_t pid, uint32_t
                           uint64_t *rel)
 {
     const struct table_frame *f;
+    struct module_class *c;
     struct locate_memo *memo;
     const struct spool_module *m;
     int rc;
@@ -377,13 +387,16 @@ int spoolint_table_locate(struct table *t, uint32_t frame, int32_t pid, uint32_t
         return 0;
     if (f->kernel)
         pid = 0;
+    c = find_class(t, pid, f->kernel);
+    if (!c)
+        return 0;
     memo = memo_find(t, frame, pid);
     if (!memo)
         return SPOOL_ERR_NOMEM;
     if (memo->frame == SPOOL_NO_ID) {
         uint32_t module;
 
-        rc = search_class(t, find_class(t, pid, f->kernel), frame, &module);
+        rc = search_class(t, c, frame, &module);
         if (rc < 0)
             return rc;
         *memo = (struct locate_memo){.frame = frame, .pid = pid, .module = module};

@@ -37,6 +37,7 @@ struct table {
     size_t module_capacity, frame_capacity, stack_capacity, depth_capacity, thread_capacity;
     size_t note_capacity;
 
+    uint64_t hash_seed;
     struct arena *arena;           /* paths and JIT names */
     struct module_class *classes;  /* by process, and one for the kernel */
     size_t class_count, class_capacity;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing spools: checks everything that a reader would refuse, gives out ids, buffers whole records and hands
- * them on. The bytes of a record are record.c's business, the id tables intern.c's.
+ * Writing spools: checks everything that a reader would refuse, gives out ids, buffers whole
+ * records and hands them on. The bytes of a record are the business of record.c, the id tables
+ * that of intern.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -202,8 +203,9 @@ static int check_delta(struct spool_writer *w, uint64_t time_ns, int64_t *delta_
 
     if (distance > limit)
         return misuse(w,
-                      "sample at %" PRIu64 " ns is more than 63 bits away from the one before it, at %"
-                      PRIu64 " ns", time_ns, w->time_ns);
+                      "sample at %" PRIu64
+                      " ns is more than 63 bits away from the one before it, at %" PRIu64 " ns",
+                      time_ns, w->time_ns);
     *delta_ns = (int64_t)(time_ns - w->time_ns); /* two's complement, and within its range */
     return 0;
 }
@@ -279,15 +281,15 @@ static int check_module(struct spool_writer *w, const struct spool_module *m)
 {
     if (!m->kernel && bad_pid(w, m->pid))
         return pid_error(w, "module", m->pid);
-    if (w->version < FORMAT_VERSION_IDENTITY
-        && (m->dev_major != 0 || m->dev_minor != 0 || m->inode_gen != 0))
+    if (w->version < FORMAT_VERSION_IDENTITY &&
+        (m->dev_major != 0 || m->dev_minor != 0 || m->inode_gen != 0))
         return misuse(w, "module with a device or generation in version %" PRIu32, w->version);
     if (m->path_size > FORMAT_PATH_LIMIT)
         return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT,
                                   "module with a path of %zu bytes, above %u", m->path_size,
                                   FORMAT_PATH_LIMIT);
-    if (w->version < FORMAT_VERSION_ORIGIN && m->path_size > 0
-        && spoolint_utf8_valid_prefix(m->path, m->path_size) != m->path_size)
+    if (w->version < FORMAT_VERSION_ORIGIN && m->path_size > 0 &&
+        spoolint_utf8_valid_prefix(m->path, m->path_size) != m->path_size)
         return misuse(w, "module with a path that is not UTF-8 in version %" PRIu32, w->version);
     if (m->jit) {
         int rc = check_jit_symbols(w, m);
@@ -313,8 +315,8 @@ static int check_header(struct spool_writer *w, const struct spool_header *h)
     if (o->nanoseconds > FORMAT_NANOSECONDS_MAX)
         return misuse(w, "clock origin with %" PRIu32 " nanoseconds", o->nanoseconds);
     /* As a signed count of seconds with nanoseconds counted upwards: -2^63 is the last one. */
-    if (o->seconds > INT64_MAX
-        && (o->sign != -1 || o->seconds != (uint64_t)INT64_MAX + 1 || o->nanoseconds != 0))
+    if (o->seconds > INT64_MAX &&
+        (o->sign != -1 || o->seconds != (uint64_t)INT64_MAX + 1 || o->nanoseconds != 0))
         return misuse(w, "clock origin %" PRIu64 " seconds away from 1970", o->seconds);
     return 0;
 }
@@ -339,14 +341,13 @@ static bool reserve_module(struct spool_writer *w)
     return true;
 }
 
-/* Checks and writes a module record, whose type says what it is: an ordinary module, a JIT module or an annotation.
- * The module's own id is not looked at. */
+/* Checks and writes a module record, whose type says what it is: an ordinary module, a JIT module
+ * or an annotation. The module's own id is not looked at. */
 static int write_module(struct spool_writer *w, enum spool_record_type type,
                         const struct spool_module *module)
 {
     struct spool_record rec = {.type = type};
-    struct spool_module *m =
-        type == SPOOL_RECORD_ANNOTATION ? &rec.annotation.module : &rec.module;
+    struct spool_module *m = type == SPOOL_RECORD_ANNOTATION ? &rec.annotation.module : &rec.module;
     struct spool_annotation parsed;
     int rc;
 
@@ -359,7 +360,8 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
     if (rc < 0)
         return rc;
     if (type == SPOOL_RECORD_ANNOTATION && !spoolint_annotation_parse(m, &parsed))
-        return misuse(w, "annotation record whose module is not an annotation");
+        return misuse(w, "annotation that readers would not take for one: its value does not fit "
+                         "its key, or it maps something");
     if (!reserve_module(w))
         return fail_nomem(w, "a module");
     w->modules[w->module_count++] = (struct module_facts){
@@ -436,8 +438,9 @@ static bool find_frame(const struct spool_writer *w, const struct spool_writer_f
     return spoolint_intern_find_marker(&w->ids, id);
 }
 
-/* Whether the ids that a sample needs are left, without taking any. Frames that are new and occur twice in it count
- * twice, so that at the very end of the ids a recursive stack may be refused that would just have fitted. */
+/* Whether the ids that a sample needs are left, without taking any. Frames that are new and occur
+ * twice in it count twice, so that at the very end of the ids a recursive stack may be refused that
+ * would just have fitted. */
 static int check_ids_left(struct spool_writer *w, int32_t pid, uint64_t tid,
                           const struct spool_writer_frame *frames, size_t count)
 {
@@ -446,8 +449,8 @@ static int check_ids_left(struct spool_writer *w, int32_t pid, uint64_t tid,
     uint32_t frame, thread;
     size_t new_frames = 0, new_stacks = 0;
 
-    if (count <= max - w->ids.frame_count && count <= max - w->ids.stack_count
-        && w->ids.thread_count < max)
+    if (count <= max - w->ids.frame_count && count <= max - w->ids.stack_count &&
+        w->ids.thread_count < max)
         return 0;
     for (size_t i = count; i-- > 0;) {
         bool known = find_frame(w, &frames[i], &frame);
@@ -455,8 +458,8 @@ static int check_ids_left(struct spool_writer *w, int32_t pid, uint64_t tid,
         if (!known)
             new_frames++;
         /* Below a new node all nodes are new. */
-        if (new_stacks > 0 || !known
-            || !spoolint_intern_find_stack(&w->ids, prefix, frame, &prefix))
+        if (new_stacks > 0 || !known ||
+            !spoolint_intern_find_stack(&w->ids, prefix, frame, &prefix))
             new_stacks++;
     }
     if (new_frames > max - w->ids.frame_count)
@@ -493,7 +496,8 @@ static int write_new_stack(struct spool_writer *w, uint32_t id, uint32_t prefix,
     return emit(w, &rec);
 }
 
-/* Defines what is new of a stack, from its root to its leaf: frames and nodes alternate as stackpulse writes them. */
+/* Defines what is new of a stack, from its root to its leaf: frames and nodes alternate, as
+ * stackpulse writes them. */
 static int define_stack(struct spool_writer *w, const struct spool_writer_frame *frames,
                         size_t count, uint32_t *stack)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Switches of the writer for the project's own tests; a program has no use for them and cannot reach them. */
+/* Switches of the writer for the project's own tests. The shared library does not export them. */
 #ifndef SPOOLINT_WRITER_INTERNAL_H
 #define SPOOLINT_WRITER_INTERNAL_H
 

@@ -533,13 +533,14 @@ static int answer_file(struct lookup *l)
     if (recall(l->c, &l->answer))
         return 0;
     struct sym_frame f = blank_frame(l);
-    struct symint_symbol symbol;
+    uint32_t number;
     uint64_t vaddr;
     if (!symint_elf_vaddr(file->located.elf, l->query->rel, l->module->segment, &vaddr)) {
         f.miss = SYM_MISS_OUTSIDE;
-    } else if (!symint_elf_find(file->located.elf, vaddr, &symbol)) {
+    } else if ((number = symint_elf_find(file->located.elf, vaddr)) == SYMINT_NO_SYMBOL) {
         f.miss = SYM_MISS_NO_SYMBOL;
     } else {
+        struct symint_symbol symbol = symint_elf_symbol(file->located.elf, number);
         int rc = set_linkage_name(l->c, &f, symbol.name, symbol.name_size);
         if (rc != 0)
             return rc;

@@ -614,6 +614,16 @@ static bool keep_symbol(const struct symint_elf *e, const struct table *t, uint6
     return true;
 }
 
+/* Names lie in another order than symbols; waiting for each would take longer than all the rest. */
+static void fetch_name(const struct symint_elf *e, const struct table *t, uint64_t i)
+{
+    if (i >= t->count)
+        return;
+    uint32_t name = get32(e, t->symbols + i * (e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
+    if (name < e->strings_size[t->source])
+        __builtin_prefetch(e->strings[t->source] + name);
+}
+
 static size_t underscores(struct name n)
 {
     if (n.size >= 2 && n.text[0] == '_' &&
@@ -746,11 +756,13 @@ static int flatten(struct symint_elf *e, const struct table *t, uint32_t *entry_
     if (all == NULL || pairs == NULL)
         goto done;
     uint32_t count = 0;
-    for (uint64_t i = 1; i < t->count; i++) /* entry 0 is the undefined symbol */
+    for (uint64_t i = 1; i < t->count; i++) { /* entry 0 is the undefined symbol */
+        fetch_name(e, t, i + 24);
         if (keep_symbol(e, t, i, &all[count])) {
             pairs[count] = (struct symint_pair){.key = all[count].start, .value = count};
             count++;
         }
+    }
     rc = 0;
     if (count == 0)
         goto done;
@@ -1018,16 +1030,19 @@ int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why
     return 0;
 }
 
-bool symint_elf_find(const struct symint_elf *e, uint64_t vaddr, struct symint_symbol *out)
+uint32_t symint_elf_find(const struct symint_elf *e, uint64_t vaddr)
 {
-    uint32_t owner = symint_segments_find(&e->index, vaddr);
-    if (owner == SYMINT_NO_OWNER)
-        return false;
-    const struct entry *entry = &e->entries[owner];
+    return symint_segments_find(&e->index, vaddr);
+}
+
+struct symint_symbol symint_elf_symbol(const struct symint_elf *e, uint32_t number)
+{
+    const struct entry *entry = &e->entries[number];
     struct name n = name_of(e, entry->source, entry->name);
-    out->start = entry->start;
-    out->name = n.text;
-    out->name_size = symint_cut_version(n.text, n.size);
-    out->origin = entry->source == SYMTAB ? SYM_ORIGIN_SYMTAB : SYM_ORIGIN_DYNSYM;
-    return true;
+    return (struct symint_symbol){
+        .start = entry->start,
+        .name = n.text,
+        .name_size = symint_cut_version(n.text, n.size),
+        .origin = entry->source == SYMTAB ? SYM_ORIGIN_SYMTAB : SYM_ORIGIN_DYNSYM,
+    };
 }

@@ -43,7 +43,10 @@ struct symint_symbol {
     enum sym_origin origin;
 };
 
-/* The symbol that covers an address. */
-bool symint_elf_find(const struct symint_elf *e, uint64_t vaddr, struct symint_symbol *out);
+#define SYMINT_NO_SYMBOL UINT32_MAX
+
+/* The number of the symbol that covers an address, SYMINT_NO_SYMBOL: none. */
+uint32_t symint_elf_find(const struct symint_elf *e, uint64_t vaddr);
+struct symint_symbol symint_elf_symbol(const struct symint_elf *e, uint32_t number);
 
 #endif

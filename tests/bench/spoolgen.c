@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes spools of any size for benchmarks and tests, deterministic by seed, shaped like stackpulse's synthetic
- * fixtures (tests/fixtures/stackpulse/synth). What is written is what the interning writer would write of the same
- * samples, but ids are kept beside the model, so that 10 million samples take seconds.
+ * Makes spools of any size for benchmarks and tests, deterministic by seed, shaped like the
+ * synthetic fixtures of stackpulse (tests/fixtures/stackpulse/synth). What is written is what the
+ * interning writer would write of the same samples, but ids are kept beside the model, so that 10
+ * million samples take seconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,10 @@
 #define JIT_SIZE UINT64_C(0x10000)
 #define JIT_SYMBOLS 16u
 #define PIECES_MAX 3u
-#define ROOT_STACKS 16u /* of a process: the stacks that do not branch off another; one begins at a marker */
-#define ENTRY_FRAMES 3u /* frames of a thread's start that its stacks share */
+/* Of a process: the stacks that do not branch off another one. The last begins at a marker. */
+#define ROOT_STACKS 16u
+/* The frames of a thread's start, which its stacks share. */
+#define ENTRY_FRAMES 3u
 
 enum shape { SHAPE_BASIC, SHAPE_CHURN, SHAPE_UNPINNED, SHAPE_DEEP, SHAPE_JIT };
 
@@ -57,7 +60,7 @@ struct piece {
     uint32_t module;
 };
 
-/* A place where a file, or generated code, is mapped all the time, if not always under the same module. */
+/* A place where a file, or generated code, is always mapped, if not always by the same module. */
 struct slot {
     uint64_t start;
     uint64_t size;
@@ -73,7 +76,7 @@ struct slot {
 
 struct frame {
     uint64_t address;
-    uint32_t slot; /* NONE: loose, or the marker where kind says so */
+    uint32_t slot; /* pinned only */
     enum spool_frame_kind kind;
     uint32_t id;
     uint32_t tag; /* what id was written for: a module, or for loose frames the epoch */
@@ -253,8 +256,8 @@ static void unmap_slot(struct generator *g, struct slot *s)
     g->epoch++;
 }
 
-/* Something new in the middle, as stackpulse's mapping table records it: what remains on both sides is retired and
- * defined again. */
+/* Something new in the middle, as stackpulse's mapping table records it: what remains on both sides
+ * is retired and defined again. */
 static void replace_middle(struct generator *g, struct slot *s)
 {
     uint64_t left = s->start + s->size / 4 / 4096 * 4096;
@@ -359,8 +362,8 @@ static void make_frames(struct generator *g)
     uint64_t wanted = g->o->stacks / 8 / g->o->processes;
     uint32_t per_process = (uint32_t)(wanted < 800 ? 800 : wanted);
 
-    g->frames = allocate(1 + KERNEL_FRAMES + (size_t)per_process * g->o->processes,
-                         sizeof *g->frames);
+    g->frames =
+        allocate(1 + KERNEL_FRAMES + (size_t)per_process * g->o->processes, sizeof *g->frames);
     for (uint32_t i = 0; i < g->o->processes; i++) {
         struct process *p = &g->processes[i];
 
@@ -454,16 +457,16 @@ static uint32_t pick_frame(struct generator *g, const struct process *p, bool ke
                   : p->first_frame + (uint32_t)(x * x * p->frame_count);
 }
 
-/* Where a new stack branches off: from the root in the beginning, else from a stack that is there, at `depth` or
- * nearer to the root. */
+/* Where a new stack branches off: from the root in the beginning, else from a stack that is there,
+ * at `depth` or nearer to the root. */
 static uint32_t branch(struct generator *g, const struct process *p, uint32_t depth, bool kernel)
 {
     uint32_t node = NONE;
 
     if (p->stack_count >= ROOT_STACKS) {
         node = p->stacks[below(g, p->stack_count)];
-        while (g->nodes[node].parent != NONE
-               && (g->nodes[node].depth > depth || (g->nodes[node].kernel && !kernel)))
+        while (g->nodes[node].parent != NONE &&
+               (g->nodes[node].depth > depth || (g->nodes[node].kernel && !kernel)))
             node = g->nodes[node].parent;
         return node;
     }
@@ -621,9 +624,9 @@ static void write_samples(struct generator *g)
                 continue; /* not on a CPU */
             if (events && g->samples > 0 && g->samples % EVENT_EVERY == 0)
                 change_modules(g);
-            if (p->stack_count == 0
-                || (g->stacks_used < o->stacks
-                    && (g->samples >= next_due || left <= o->stacks - g->stacks_used))) {
+            if (p->stack_count == 0 ||
+                (g->stacks_used < o->stacks &&
+                 (g->samples >= next_due || left <= o->stacks - g->stacks_used))) {
                 node = new_stack(g, p);
                 next_due = due(g, g->stacks_used);
             } else {
@@ -716,32 +719,63 @@ static enum shape shape_named(const char *name)
 static struct options parse(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"samples", required_argument, NULL, 'n'}, {"stacks", required_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'}, {"processes", required_argument, NULL, 'p'},
-        {"depth", required_argument, NULL, 'd'},   {"modules", required_argument, NULL, 'm'},
-        {"seed", required_argument, NULL, 'r'},    {"version", required_argument, NULL, 'v'},
-        {"shape", required_argument, NULL, 'S'},   {"stats", no_argument, NULL, 'x'},
-        {"output", required_argument, NULL, 'o'},  {"help", no_argument, NULL, 'h'},
+        {"samples", required_argument, NULL, 'n'},
+        {"stacks", required_argument, NULL, 's'},
+        {"threads", required_argument, NULL, 't'},
+        {"processes", required_argument, NULL, 'p'},
+        {"depth", required_argument, NULL, 'd'},
+        {"modules", required_argument, NULL, 'm'},
+        {"seed", required_argument, NULL, 'r'},
+        {"version", required_argument, NULL, 'v'},
+        {"shape", required_argument, NULL, 'S'},
+        {"stats", no_argument, NULL, 'x'},
+        {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct options o = {.samples = 10000000, .threads = 16, .processes = 4, .modules = 12, .seed = 1};
+    struct options o = {
+        .samples = 10000000, .threads = 16, .processes = 4, .modules = 12, .seed = 1};
     int c;
 
     while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
         switch (c) {
-        case 'n': o.samples = number("samples", optarg, 1, 1000000000000); break;
-        case 's': o.stacks = number("stacks", optarg, 1, 1000000000); break;
-        case 't': o.threads = number("threads", optarg, 1, 100000); break;
-        case 'p': o.processes = number("processes", optarg, 1, 10000); break;
-        case 'd': o.depth = number("depth", optarg, 2, 100000); break;
-        case 'm': o.modules = number("modules", optarg, 1, 10000); break;
-        case 'r': o.seed = number("seed", optarg, 0, UINT64_MAX); break;
-        case 'v': o.version = number("version", optarg, 3, 4); break;
-        case 'S': o.shape = shape_named(optarg); break;
-        case 'x': o.stats = true; break;
-        case 'o': o.output = optarg; break;
-        case 'h': usage(0);
-        default: usage(2);
+        case 'n':
+            o.samples = number("samples", optarg, 1, 1000000000000);
+            break;
+        case 's':
+            o.stacks = number("stacks", optarg, 1, 1000000000);
+            break;
+        case 't':
+            o.threads = number("threads", optarg, 1, 100000);
+            break;
+        case 'p':
+            o.processes = number("processes", optarg, 1, 10000);
+            break;
+        case 'd':
+            o.depth = number("depth", optarg, 2, 100000);
+            break;
+        case 'm':
+            o.modules = number("modules", optarg, 1, 10000);
+            break;
+        case 'r':
+            o.seed = number("seed", optarg, 0, UINT64_MAX);
+            break;
+        case 'v':
+            o.version = number("version", optarg, 3, 4);
+            break;
+        case 'S':
+            o.shape = shape_named(optarg);
+            break;
+        case 'x':
+            o.stats = true;
+            break;
+        case 'o':
+            o.output = optarg;
+            break;
+        case 'h':
+            usage(0);
+        default:
+            usage(2);
         }
     }
     if (optind != argc)

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "spool/spool.h"
 
-static const uint8_t one_sample[] = {
-    'S', 'P', 'U', 'L', 'S', 'E', '3', 0, 5, 9, //
-    2, 0, 1, 0x10, //
-    3, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, //
-    4, 0, 14, 8, //
-    5, 20, 0, 0};
+static const uint8_t one_sample[] = {'S', 'P', 'U',  'L',  'S',  'E',  '3',  0, 5, 9, //
+                                     2,   0,   1,    0x10,                            //
+                                     3,   0,   0xff, 0xff, 0xff, 0xff, 0x0f, 0,       //
+                                     4,   0,   14,   8,                               //
+                                     5,   20,  0,    0};
 
 static int open_fixture(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer: it writes what stackpulse writes, byte for byte; refuses what a reader would refuse without a trace; and
- * stops for good when its output fails.
+ * The writer: it writes what stackpulse writes, byte for byte; refuses without a trace what a
+ * reader would refuse; and stops for good when its output fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "spool/spool.h"
@@ -127,11 +128,24 @@ static int sample(struct spool_writer *w, uint64_t time_ns, struct spool_writer_
 
 /* ---- what stackpulse wrote ---- */
 
-static const char *const fixtures[] = {
-    "kernel/syscalls-O2", "ladder/attach-O2", "ladder/exec-chain", "ladder/ladder-O0",
-    "ladder/ladder-O2", "ladder/ladder-O2-fork", "ladder/ladder-O2-smallstack", "python/py312",
-    "python/py313", "synth/backwards", "synth/basic", "synth/basic-v1", "synth/churn",
-    "synth/churn-cut", "synth/churn-half", "synth/churn-v2", "synth/deep", "synth/unpinned"};
+static const char *const fixtures[] = {"kernel/syscalls-O2",
+                                       "ladder/attach-O2",
+                                       "ladder/exec-chain",
+                                       "ladder/ladder-O0",
+                                       "ladder/ladder-O2",
+                                       "ladder/ladder-O2-fork",
+                                       "ladder/ladder-O2-smallstack",
+                                       "python/py312",
+                                       "python/py313",
+                                       "synth/backwards",
+                                       "synth/basic",
+                                       "synth/basic-v1",
+                                       "synth/churn",
+                                       "synth/churn-cut",
+                                       "synth/churn-half",
+                                       "synth/churn-v2",
+                                       "synth/deep",
+                                       "synth/unpinned"};
 #define FIXTURE_COUNT (sizeof fixtures / sizeof fixtures[0])
 
 static uint8_t *read_fixture(const char *name, size_t *size)
@@ -203,8 +217,8 @@ static void write_by_contents(struct spool_writer *w, const struct spool_reader 
     fail();
 }
 
-/* Decodes a spool and writes it again. *kept: the accepted bytes; *used: those up to the last record that is no mere
- * definition, which is as far as a writer that makes its own definitions can get. */
+/* Decodes a spool and writes it again. *kept: the accepted bytes; *used: those up to the last
+ * record that is no mere definition, which is as far as a writer with its own definitions gets. */
 static void write_again(const uint8_t *data, size_t size, bool by_contents, struct sink *s,
                         size_t *kept, size_t *used)
 {
@@ -222,8 +236,8 @@ static void write_again(const uint8_t *data, size_t size, bool by_contents, stru
             write_by_contents(w, r, &rec);
         else
             ok(spool_writer_put(w, &rec));
-        if (rec.type != SPOOL_RECORD_FRAME && rec.type != SPOOL_RECORD_STACK
-            && rec.type != SPOOL_RECORD_THREAD)
+        if (rec.type != SPOOL_RECORD_FRAME && rec.type != SPOOL_RECORD_STACK &&
+            rec.type != SPOOL_RECORD_THREAD)
             *used = (size_t)spool_reader_kept_bytes(r);
     }
     ok(rc);
@@ -292,16 +306,17 @@ static void example_2_version_1(void **state)
     ok(spool_writer_python(w, 6000, 7, true));
     ok(spool_writer_deactivate_process(w, 7));
     finish(w);
-    assert_written(&s, 0x53, 0x50, 0x55, 0x4c, 0x53, 0x45, 0x31, 0x00, 0xc0, 0x84, 0x3d, 0xe8, 0x07, //
+    assert_written(&s, 0x53, 0x50, 0x55, 0x4c, 0x53, 0x45, 0x31, 0x00, 0xc0, 0x84, 0x3d, 0xe8,
+                   0x07,                                                                         //
                    0x01, 0x00, 0x0e, 0x80, 0x20, 0x80, 0x40, 0x00, 0x00, 0x00, 0x02, 0x2f, 0x61, //
-                   0x02, 0x00, 0x01, 0x80, 0xa0, 0x02, //
-                   0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00, //
-                   0x02, 0x01, 0x00, 0x10, //
-                   0x03, 0x01, 0x00, 0x01, //
-                   0x04, 0x00, 0x0e, 0x07, //
-                   0x05, 0x90, 0x4e, 0x00, 0x01, //
-                   0x05, 0xcf, 0x0f, 0x00, 0x01, //
-                   0x06, 0xf0, 0x2e, 0x0e, 0x01, //
+                   0x02, 0x00, 0x01, 0x80, 0xa0, 0x02,                                           //
+                   0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00,                               //
+                   0x02, 0x01, 0x00, 0x10,                                                       //
+                   0x03, 0x01, 0x00, 0x01,                                                       //
+                   0x04, 0x00, 0x0e, 0x07,                                                       //
+                   0x05, 0x90, 0x4e, 0x00, 0x01,                                                 //
+                   0x05, 0xcf, 0x0f, 0x00, 0x01,                                                 //
+                   0x06, 0xf0, 0x2e, 0x0e, 0x01,                                                 //
                    0x07, 0x0e);
     sink_free(&s);
 }
@@ -327,15 +342,15 @@ static void example_3_two_generations_of_a_mapping(void **state)
     finish(w);
     assert_written(&s, 0x53, 0x50, 0x55, 0x4c, 0x53, 0x45, 0x32, 0x00, 0x00, 0x00, //
                    0x01, 0x00, 0x0e, 0x80, 0x20, 0x80, 0x40, 0x00, 0x00, 0x00, 0x04, 0x2f, 0x6f,
-                   0x6c, 0x64, //
-                   0x02, 0x00, 0x01, 0x80, 0x2a, //
+                   0x6c, 0x64,                                     //
+                   0x02, 0x00, 0x01, 0x80, 0x2a,                   //
                    0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00, //
-                   0x04, 0x00, 0x0e, 0x08, //
-                   0x05, 0x14, 0x00, 0x00, //
-                   0x08, 0x00, //
+                   0x04, 0x00, 0x0e, 0x08,                         //
+                   0x05, 0x14, 0x00, 0x00,                         //
+                   0x08, 0x00,                                     //
                    0x01, 0x01, 0x0e, 0x80, 0x20, 0x80, 0x40, 0x80, 0x08, 0x05, 0x00, 0x04, 0x2f,
-                   0x6e, 0x65, 0x77, //
-                   0x02, 0x01, 0x01, 0x80, 0x2a, //
+                   0x6e, 0x65, 0x77,                               //
+                   0x02, 0x01, 0x01, 0x80, 0x2a,                   //
                    0x03, 0x01, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x01, //
                    0x05, 0x14, 0x00, 0x01);
     sink_free(&s);
@@ -365,16 +380,16 @@ static void example_4_kernel_frame_and_marker(void **state)
     finish(w);
     assert_written(&s, 0x53, 0x50, 0x55, 0x4c, 0x53, 0x45, 0x33, 0x00, 0x01, 0x01, //
                    0x01, 0x00, 0x0e, 0x80, 0x80, 0x80, 0x02, 0x80, 0xc0, 0x80, 0x02, 0x80, 0x20,
-                   0x63, 0x08, 0x02, 0x11, 0x00, 0x06, 0x2f, 0x62, 0x69, 0x6e, 0x2f, 0x78, //
-                   0x02, 0x00, 0x05, 0x00, //
-                   0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00, //
-                   0x02, 0x01, 0x00, 0x90, 0x20, //
-                   0x03, 0x01, 0x00, 0x01, //
+                   0x63, 0x08, 0x02, 0x11, 0x00, 0x06, 0x2f, 0x62, 0x69, 0x6e, 0x2f, 0x78,       //
+                   0x02, 0x00, 0x05, 0x00,                                                       //
+                   0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00,                               //
+                   0x02, 0x01, 0x00, 0x90, 0x20,                                                 //
+                   0x03, 0x01, 0x00, 0x01,                                                       //
                    0x02, 0x02, 0x03, 0x90, 0x80, 0x80, 0x88, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x01, //
-                   0x03, 0x02, 0x01, 0x02, //
-                   0x04, 0x00, 0x0e, 0x0b, //
-                   0x05, 0xd0, 0x0f, 0x00, 0x02, //
-                   0x04, 0x01, 0x0e, 0x0c, //
+                   0x03, 0x02, 0x01, 0x02,                                                       //
+                   0x04, 0x00, 0x0e, 0x0b,                                                       //
+                   0x05, 0xd0, 0x0f, 0x00, 0x02,                                                 //
+                   0x04, 0x01, 0x0e, 0x0c,                                                       //
                    0x05, 0xd0, 0x0f, 0x01, 0x01);
     sink_free(&s);
 }
@@ -404,9 +419,9 @@ static void example_5_clock_origin_and_generated_code(void **state)
         0x09, 0x00, 0x0e, 0x80, 0x80, 0x02, 0x80, 0x82, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         0x0b, 0x5b, 0x6a, 0x69, 0x74, 0x2d, 0x31, 0x2d, 0x32, 0x2d, 0x33, 0x5d, 0x02, 0x80, 0x80,
         0x02, 0xc0, 0x80, 0x02, 0x01, 0x66, 0xc0, 0x80, 0x02, 0x80, 0x82, 0x02, 0x01, 0x67, //
-        0x02, 0x00, 0x00, 0x41, //
-        0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00, //
-        0x04, 0x00, 0x0e, 0x09, //
+        0x02, 0x00, 0x00, 0x41,                                                             //
+        0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00,                                     //
+        0x04, 0x00, 0x0e, 0x09,                                                             //
         0x05, 0xc8, 0xd1, 0xac, 0xf3, 0x0e, 0x00, 0x00};
     struct spool_writer_frame frame = pinned(0, 0x41);
     struct sink s = {0}, again = {0};
@@ -460,12 +475,24 @@ static void loose_frames_are_defined_again_after_every_change_of_the_modules(voi
         bool drops = change != 0 && change != 5;
 
         switch (change) {
-        case 0: ok(spool_writer_python(w, 1, 7, true)); break;
-        case 1: add_module(w, 9, 1, 1, 0, ""); break;
-        case 2: ok(spool_writer_module(w, &jit_module, NULL)); break;
-        case 3: ok(spool_writer_deactivate_module(w, 1)); break;
-        case 4: ok(spool_writer_deactivate_process(w, 1234)); break;
-        default: ok(spool_writer_annotate(w, 7, "comm", "x")); break;
+        case 0:
+            ok(spool_writer_python(w, 1, 7, true));
+            break;
+        case 1:
+            add_module(w, 9, 1, 1, 0, "");
+            break;
+        case 2:
+            ok(spool_writer_module(w, &jit_module, NULL));
+            break;
+        case 3:
+            ok(spool_writer_deactivate_module(w, 1));
+            break;
+        case 4:
+            ok(spool_writer_deactivate_process(w, 1234));
+            break;
+        default:
+            ok(spool_writer_annotate(w, 7, "comm", "x"));
+            break;
         }
         before = spool_writer_bytes(w);
         ok(sample(w, 3 + (uint64_t)change, loose(0x1500)));
@@ -499,8 +526,8 @@ static void times_may_step_by_any_63_bits(void **state)
     struct spool_writer *w = writer_of(&s, 3);
     struct spool_snapshot *snapshot = spool_snapshot_new();
     struct spool_sample got;
-    static const uint64_t times[] = {INT64_MAX, 0, INT64_MAX, UINT64_MAX - 1, UINT64_MAX,
-                                     INT64_MAX, UINT64_MAX - 1, (uint64_t)INT64_MAX};
+    static const uint64_t times[] = {INT64_MAX,  0,         INT64_MAX,      UINT64_MAX - 1,
+                                     UINT64_MAX, INT64_MAX, UINT64_MAX - 1, (uint64_t)INT64_MAX};
 
     (void)state;
     assert_non_null(snapshot);
@@ -735,6 +762,7 @@ static void other_records_are_refused_by_the_rules_of_version_4(void **state)
     refused(&r, spool_writer_annotate(r.w, 0, "comm", "x"), "process 0");
     refused(&r, spool_writer_annotate(r.w, 1, "Comm", "x"), "key");
     refused(&r, spool_writer_annotate(r.w, 1, "", "x"), "key");
+    refused(&r, spool_writer_annotate(r.w, 1, "thread", "no number"), "value");
     refused(&r, spool_writer_annotate(r.w, 1, "a23456789012345678901234567890123", "x"), "key");
     finish(r.w);
     sink_free(&s);
@@ -748,11 +776,11 @@ static void headers_that_no_reader_takes_are_refused(void **state)
 
     (void)state;
     assert_non_null(w);
-#define refused_header(field, value)                                                            \
-    do {                                                                                        \
-        h = good;                                                                               \
-        h.field = value;                                                                        \
-        assert_int_equal(spool_writer_open_callback(w, take, &s, &h), SPOOL_ERR_MISUSE);        \
+#define refused_header(field, value)                                                     \
+    do {                                                                                 \
+        h = good;                                                                        \
+        h.field = value;                                                                 \
+        assert_int_equal(spool_writer_open_callback(w, take, &s, &h), SPOOL_ERR_MISUSE); \
     } while (0)
     refused_header(version, 0);
     refused_header(version, 1);
@@ -902,14 +930,14 @@ static void an_annotation_is_a_module_that_maps_nothing(void **state)
     struct spool_writer *w = writer_of(&s, 3);
 
     (void)state;
-    ok(spool_writer_annotate(w, 7, "comm", "a\xff" "b"));
+    ok(spool_writer_annotate(w, 7, "comm", "a\377b"));
     ok(spool_writer_annotate(w, 8, "x-1", NULL));
     finish(w);
     assert_written(&s, 'S', 'P', 'U', 'L', 'S', 'E', '3', 0, 0, 0, //
-                   1, 0, 14, 0, 0, 0, 0, 0, 0, 0, 0, 18, '[', 's', 'p', 'o', 'o', 'l', ':', 'c', 'o',
-                   'm', 'm', ']', ' ', 'a', 0xef, 0xbf, 0xbd, 'b', //
-                   1, 1, 16, 0, 0, 0, 0, 0, 0, 0, 0, 11, '[', 's', 'p', 'o', 'o', 'l', ':', 'x', '-',
-                   '1', ']');
+                   1, 0, 14, 0, 0, 0, 0, 0, 0, 0, 0, 18, '[', 's', 'p', 'o', 'o', 'l', ':', 'c',
+                   'o', 'm', 'm', ']', ' ', 'a', 0xef, 0xbf, 0xbd, 'b', //
+                   1, 1, 16, 0, 0, 0, 0, 0, 0, 0, 0, 11, '[', 's', 'p', 'o', 'o', 'l', ':', 'x',
+                   '-', '1', ']');
     sink_free(&s);
 }
 

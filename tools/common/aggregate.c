@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "select.h"
+#include "text.h"
 
 struct stack_slot {
     uint32_t source;
@@ -21,22 +22,34 @@ struct stack_slot {
 
 /* ---- the hash of further sources ---- */
 
+static size_t other_home(size_t capacity, uint32_t source, uint32_t stack)
+{
+    uint64_t key = ((uint64_t)source << 32 | stack) * 0x9e3779b97f4a7c15u;
+
+    return (size_t)(key >> 20) & (capacity - 1);
+}
+
 static struct cell *other_slot(struct cell *cells, size_t capacity, uint32_t source,
                                uint32_t stack)
 {
-    uint64_t key = ((uint64_t)source << 32 | stack) * 0x9e3779b97f4a7c15u;
-    size_t i = (size_t)(key >> 20) & (capacity - 1);
+    size_t i = other_home(capacity, source, stack);
 
     while (cells[i].count && (cells[i].source != source || cells[i].stack != stack))
         i = (i + 1) & (capacity - 1);
     return &cells[i];
 }
 
-static void grow_others(struct aggregate *a)
+/* Makes room for so many more cells. */
+static void reserve_others(struct aggregate *a, size_t more)
 {
-    size_t capacity = a->other_capacity ? a->other_capacity * 2 : 1024;
-    struct cell *cells = cli_realloc(NULL, capacity, sizeof *cells);
+    size_t capacity = a->other_capacity ? a->other_capacity : 1024;
+    struct cell *cells;
 
+    while ((a->other_count + more) * 3 >= capacity * 2)
+        capacity *= 2;
+    if (capacity == a->other_capacity)
+        return;
+    cells = cli_realloc(NULL, capacity, sizeof *cells);
     memset(cells, 0, capacity * sizeof *cells);
     for (size_t i = 0; i < a->other_capacity; i++)
         if (a->others[i].count)
@@ -46,19 +59,15 @@ static void grow_others(struct aggregate *a)
     a->other_capacity = capacity;
 }
 
-static void add_other(struct aggregate *a, uint32_t source, uint32_t stack, uint64_t count)
+static void add_other(struct aggregate *a, const struct pending_sample *p)
 {
-    struct cell *c;
+    struct cell *c = other_slot(a->others, a->other_capacity, p->source, p->stack);
 
-    if (a->other_count * 3 >= a->other_capacity * 2)
-        grow_others(a);
-    c = other_slot(a->others, a->other_capacity, source, stack);
-    if (c->count == 0) {
-        c->source = source;
-        c->stack = stack;
+    if (c->count++ == 0) {
+        c->source = p->source;
+        c->stack = p->stack;
         a->other_count++;
     }
-    c->count += count;
 }
 
 /* ---- counting ---- */
@@ -85,21 +94,37 @@ static void grow_stats(struct aggregate *a, uint32_t source)
     a->stats_capacity = capacity;
 }
 
-static void count_stack(struct aggregate *a, uint32_t source, uint32_t stack)
+/* Counts the samples put aside. Their slots lie all over the memory: asked for together, they arrive together. */
+static void count_pending(struct aggregate *a)
 {
-    struct stack_slot *slot;
+    struct pending_sample others[PENDING_SAMPLES];
+    size_t other_count = 0;
 
-    if (stack >= a->slot_capacity)
-        grow_slots(a, stack);
-    slot = &a->slots[stack];
-    if (slot->count == 0) {
-        slot->source = source;
-        slot->count = 1;
-    } else if (slot->source == source && slot->count < UINT32_MAX) {
-        slot->count++;
-    } else {
-        add_other(a, source, stack, 1);
+    for (size_t i = 0; i < a->pending_count; i++) {
+        if (a->pending[i].stack >= a->slot_capacity)
+            grow_slots(a, a->pending[i].stack);
+        __builtin_prefetch(&a->slots[a->pending[i].stack], 1);
     }
+    for (size_t i = 0; i < a->pending_count; i++) {
+        const struct pending_sample *p = &a->pending[i];
+        struct stack_slot *slot = &a->slots[p->stack];
+
+        if (slot->count == 0)
+            *slot = (struct stack_slot){.source = p->source, .count = 1};
+        else if (slot->source == p->source && slot->count < UINT32_MAX)
+            slot->count++;
+        else
+            others[other_count++] = *p;
+    }
+    a->pending_count = 0;
+    if (other_count == 0)
+        return;
+    reserve_others(a, other_count);
+    for (size_t i = 0; i < other_count; i++)
+        __builtin_prefetch(
+            &a->others[other_home(a->other_capacity, others[i].source, others[i].stack)], 1);
+    for (size_t i = 0; i < other_count; i++)
+        add_other(a, &others[i]);
 }
 
 static void update_stats(struct aggregate *a, uint32_t source, uint64_t time_ns,
@@ -137,7 +162,15 @@ static void take_sample(struct aggregate *a, const struct spool_sample *sample,
         update_stats(a, source, sample->time_ns, interval_ns);
     if (a->options.runs)
         runs_add(a->runs, source, sample->time_ns, sample->stack);
-    count_stack(a, source, sample->stack);
+    a->pending[a->pending_count++] =
+        (struct pending_sample){.source = source, .stack = sample->stack};
+    if (a->pending_count == PENDING_SAMPLES)
+        count_pending(a);
+}
+
+static bool by_names(const struct select_options *select)
+{
+    return select && (select->comm_globs.count > 0 || select->thread_globs.count > 0);
 }
 
 int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
@@ -155,6 +188,8 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
 
     memset(a, 0, sizeof *a);
     a->options = *options;
+    /* Names deselect whole sources at the end: first and last time must be known of each then. */
+    a->options.source_stats |= by_names(select);
     a->names = names_new(options->per_thread);
     if (options->runs)
         a->runs = runs_new();
@@ -187,6 +222,7 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
             a->last_ns = rec.sample.time_ns;
         a->has_time = true;
     }
+    count_pending(a);
     spool_reader_counts(reader, &counts);
     a->file_samples = counts.samples;
     if (everything) {
@@ -200,23 +236,49 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
 
 /* ---- the result ---- */
 
+/* A name of a source as a terminated text in *b; NULL when there is none. */
+static const char *terminated(struct text_buffer *b, const char *name, size_t size)
+{
+    b->size = 0;
+    text_append(b, name ? name : "", size);
+    return name ? b->data : NULL;
+}
+
 static void choose_sources(struct aggregate *a)
 {
     uint32_t count = names_source_count(a->names);
-    const struct select_options *select = a->options.select;
+    bool all = !by_names(a->options.select);
+    struct text_buffer comm = {0}, thread = {0};
 
     a->source_selected = cli_realloc(NULL, count ? count : 1, sizeof *a->source_selected);
+    if (!all) {
+        a->samples = 0;
+        a->has_time = false;
+        a->first_ns = UINT64_MAX;
+        a->last_ns = 0;
+    }
     for (uint32_t i = 0; i < count; i++) {
+        const struct source_stats *stats = &a->stats[i];
         struct source s;
 
         a->source_selected[i] = true;
-        if (!select || (select->comm_globs.count == 0 && select->thread_globs.count == 0))
+        if (all)
             continue;
         names_get_source(a->names, i, &s);
-        a->source_selected[i] = select_names(select, s.comm, s.thread);
+        a->source_selected[i] =
+            select_names(a->options.select, terminated(&comm, s.comm, s.comm_size),
+                         terminated(&thread, s.thread, s.thread_size));
         if (!a->source_selected[i])
-            a->samples -= a->stats[i].samples;
+            continue;
+        a->samples += stats->samples;
+        a->has_time = true;
+        if (stats->first_ns < a->first_ns)
+            a->first_ns = stats->first_ns;
+        if (stats->last_ns > a->last_ns)
+            a->last_ns = stats->last_ns;
     }
+    text_free(&comm);
+    text_free(&thread);
 }
 
 static bool slot_counts(const struct aggregate *a, size_t stack)
@@ -224,36 +286,101 @@ static bool slot_counts(const struct aggregate *a, size_t stack)
     return a->slots[stack].count > 0 && a->source_selected[a->slots[stack].source];
 }
 
-static bool other_counts(const struct aggregate *a, size_t i)
+#define RADIX_BITS 11
+
+/* Sorts by stack, 11 bits at a time; *spare is room for as many cells. The result may be in either. */
+static struct cell *sort_by_stack(struct cell *cells, struct cell *spare, size_t count)
 {
-    return a->others[i].count > 0 && a->source_selected[a->others[i].source];
+    uint32_t largest = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (cells[i].stack > largest)
+            largest = cells[i].stack;
+    for (unsigned shift = 0; shift < 32 && largest >> shift > 0; shift += RADIX_BITS) {
+        size_t next[1 << RADIX_BITS] = {0}, sum = 0;
+        struct cell *swap = cells;
+
+        for (size_t i = 0; i < count; i++)
+            next[cells[i].stack >> shift & ((1 << RADIX_BITS) - 1)]++;
+        for (size_t i = 0; i < 1 << RADIX_BITS; i++) {
+            size_t n = next[i];
+
+            next[i] = sum;
+            sum += n;
+        }
+        for (size_t i = 0; i < count; i++)
+            spare[next[cells[i].stack >> shift & ((1 << RADIX_BITS) - 1)]++] = cells[i];
+        cells = spare;
+        spare = swap;
+    }
+    return cells;
 }
 
-static int compare_stacks(const void *a, const void *b)
+/* Takes the cells that count out of the hash, by ascending stack: what looks them up goes through the stacks in the
+ * order of memory then. */
+static struct cell *list_others(struct aggregate *a, size_t *count)
 {
-    const struct cell *x = a, *y = b;
+    struct cell *spare, *sorted;
+    size_t n = 0;
 
-    return (x->stack > y->stack) - (x->stack < y->stack);
+    for (size_t i = 0; i < a->other_capacity; i++)
+        if (a->others[i].count > 0 && a->source_selected[a->others[i].source])
+            a->others[n++] = a->others[i];
+    *count = n;
+    if (n == 0)
+        return NULL;
+    spare = cli_realloc(NULL, n, sizeof *spare);
+    sorted = sort_by_stack(a->others, spare, n);
+    free(sorted == spare ? a->others : spare);
+    a->others = sorted;
+    return sorted;
 }
 
-/* Distributes the counts to their sources. Slots come by ascending stack; what the hash adds behind them is sorted in,
- * and a count that was continued in the hash is added up. */
+/* Adds up the counts that went beyond a slot and were continued in the hash. Slots and the hash's cells are two
+ * ascending runs of each source; both are merged into order. */
+static void merge_cells(struct aggregate *a, const size_t *end, const size_t *middle)
+{
+    struct cell *merged = cli_realloc(NULL, a->cell_count ? a->cell_count : 1, sizeof *merged);
+    uint32_t source_count = names_source_count(a->names);
+    size_t n = 0;
+
+    for (uint32_t s = 0; s < source_count; s++) {
+        size_t i = s ? end[s - 1] : 0, j = middle[s];
+
+        while (i < middle[s] || j < end[s]) {
+            bool first = j == end[s] || (i < middle[s] && a->cells[i].stack <= a->cells[j].stack);
+            const struct cell *c = first ? &a->cells[i++] : &a->cells[j++];
+
+            if (n > 0 && merged[n - 1].source == c->source && merged[n - 1].stack == c->stack)
+                merged[n - 1].count += c->count;
+            else
+                merged[n++] = *c;
+        }
+    }
+    free(a->cells);
+    a->cells = merged;
+    a->cell_count = n;
+}
+
+/* Distributes the counts to their sources. */
 static void make_cells(struct aggregate *a)
 {
     uint32_t source_count = names_source_count(a->names);
-    size_t *next = cli_realloc(NULL, (size_t)source_count + 1, sizeof *next), total = 0, kept = 0;
+    size_t *next = cli_realloc(NULL, (size_t)source_count + 1, sizeof *next);
+    size_t *middle = cli_realloc(NULL, (size_t)source_count + 1, sizeof *middle);
+    size_t other_count;
+    struct cell *others = list_others(a, &other_count);
 
     memset(next, 0, ((size_t)source_count + 1) * sizeof *next);
     for (size_t i = 0; i < a->slot_capacity; i++)
         if (slot_counts(a, i))
             next[a->slots[i].source + 1]++;
-    for (size_t i = 0; i < a->other_capacity; i++)
-        if (other_counts(a, i))
-            next[a->others[i].source + 1]++;
+    for (size_t i = 0; i < other_count; i++)
+        next[others[i].source + 1]++;
     for (uint32_t i = 0; i < source_count; i++)
         next[i + 1] += next[i];
-    total = next[source_count];
-    a->cells = cli_realloc(NULL, total ? total : 1, sizeof *a->cells);
+    a->cell_count = next[source_count];
+    a->cells = cli_realloc(NULL, a->cell_count ? a->cell_count : 1, sizeof *a->cells);
     for (size_t i = 0; i < a->slot_capacity; i++)
         if (slot_counts(a, i))
             a->cells[next[a->slots[i].source]++] = (struct cell){
@@ -261,28 +388,16 @@ static void make_cells(struct aggregate *a)
     free(a->slots);
     a->slots = NULL;
     a->slot_capacity = 0;
-    for (size_t i = 0; i < a->other_capacity; i++)
-        if (other_counts(a, i))
-            a->cells[next[a->others[i].source]++] = a->others[i];
+    memcpy(middle, next, source_count * sizeof *middle);
+    for (size_t i = 0; i < other_count; i++)
+        a->cells[next[others[i].source]++] = others[i];
     free(a->others);
     a->others = NULL;
-    /* next[i] is now the end of source i. */
-    for (uint32_t i = 0; i < source_count && a->other_count > 0; i++) {
-        size_t begin = i ? next[i - 1] : 0;
-
-        if (next[i] - begin > 1)
-            qsort(&a->cells[begin], next[i] - begin, sizeof *a->cells, compare_stacks);
-    }
-    for (size_t i = 0; i < total; i++) {
-        if (kept > 0 && a->cells[kept - 1].source == a->cells[i].source &&
-            a->cells[kept - 1].stack == a->cells[i].stack)
-            a->cells[kept - 1].count += a->cells[i].count;
-        else
-            a->cells[kept++] = a->cells[i];
-    }
-    a->cell_count = kept;
     a->other_count = a->other_capacity = 0;
+    if (other_count > 0)
+        merge_cells(a, next, middle); /* next[i] is the end of source i by now */
     free(next);
+    free(middle);
 }
 
 int aggregate_finish(struct aggregate *a)

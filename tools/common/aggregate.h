@@ -35,6 +35,13 @@ struct cell {
     uint64_t count;
 };
 
+/* Samples are counted in batches; see aggregate.c. */
+#define PENDING_SAMPLES 64
+struct pending_sample {
+    uint32_t source;
+    uint32_t stack;
+};
+
 struct aggregate {
     struct aggregate_options options;
     struct names *names;
@@ -57,6 +64,8 @@ struct aggregate {
     size_t slot_capacity;
     struct cell *others;         /* count 0: free */
     size_t other_count, other_capacity;
+    struct pending_sample pending[PENDING_SAMPLES];
+    size_t pending_count;
 };
 
 /* Reads the whole input. Returns the last result of spool_reader_next: 0, or an error, with everything before it

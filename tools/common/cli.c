@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser, --help and --version over the option tables, and the messages of every tool. What the shared
- * options mean is in options.c.
+ * The parser, --help and --version over the option tables, and the messages of every tool. What
+ * the shared options mean is in options.c.
  */
 #include "cli.h"
 #include "cli_shared.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- messages -------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static const char *program = "spooltools";
 static bool quiet;
@@ -139,7 +139,7 @@ void *cli_realloc(void *old, size_t count, size_t size_bytes)
     exit(EXIT_FAILED);
 }
 
-/* ---- what was given -------------------------------------------------------------------------------- */
+/* ---- what was given -------------------------------------------------------------------------- */
 
 struct given {
     unsigned group;
@@ -187,7 +187,7 @@ bool cli_was_given(const char *name)
     return false;
 }
 
-/* ---- help and version ------------------------------------------------------------------------------ */
+/* ---- help and version ------------------------------------------------------------------------ */
 
 #define HELP_WIDTH 79
 #define HELP_COLUMN 26
@@ -196,7 +196,8 @@ bool cli_was_given(const char *name)
 enum { ID_HELP = 1, ID_VERSION };
 static const struct cli_option always[] = {
     {.id = ID_HELP, .name = "help", .help = "this text"},
-    {.id = ID_VERSION, .name = "version",
+    {.id = ID_VERSION,
+     .name = "version",
      .help = "version, spool versions read and written, optional features"},
     {.name = NULL},
 };
@@ -259,7 +260,8 @@ static void help(const struct cli_tool *tool, struct tool_output *out)
     output_printf(out, "%s: ", tool->name);
     wrap(out, tool->purpose, strlen(tool->name) + 2, 0);
     if ((tool->groups & CLI_COMMON) != 0)
-        wrap(out, "With no SPOOL, or when SPOOL is -, standard input is read. Spools may be gzip'd.", 0,
+        wrap(out,
+             "With no SPOOL, or when SPOOL is -, standard input is read. Spools may be gzip'd.", 0,
              0);
     if (tool->own != NULL)
         help_group(out, tool->own_title != NULL ? tool->own_title : "Options", tool->own);
@@ -327,7 +329,7 @@ static _Noreturn void print_and_exit(const struct cli_tool *tool, int id)
     exit(output_commit(&out) == 0 ? EXIT_OK : EXIT_FAILED);
 }
 
-/* ---- parsing --------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 struct parser {
     const struct cli_tool *tool;
@@ -486,8 +488,9 @@ static void check_inputs(struct tool_options *o)
     }
 }
 
-/* A descriptor that was closed when we began would be given to the next file that is opened, and messages or
- * the document would go there. They get /dev/null, opened so that using it fails as it would have. */
+/* A descriptor that was closed when we began would be given to the next file that is opened, and
+ * messages or the document would go there. They get /dev/null, opened so that using it fails as
+ * it would have. */
 static void hold_standard_descriptors(void)
 {
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of every tool: one declarative table of options drives parsing and --help, and one
- * place has the program's name, its messages and its exit codes. Only tools link this: cli_parse and
- * cli_usage end the process.
+ * The command line of every tool: one declarative table of options drives parsing and --help,
+ * and one place has the program's name, its messages and its exit codes. Only tools link this:
+ * cli_parse and cli_usage end the process.
  */
 #ifndef TOOLS_CLI_H
 #define TOOLS_CLI_H
@@ -19,7 +19,8 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Groups of options that tools share; a tool has some of them. --help and --version are everybody's. */
+/* Groups of options that tools share; a tool has some of them. --help and --version are
+ * everybody's. */
 enum cli_group {
     CLI_COMMON = 1 << 0,  /* -o, -q, -v, --progress */
     CLI_DAMAGE = 1 << 1,  /* --strict, --salvage */
@@ -31,13 +32,13 @@ enum cli_group {
 
 /* One option as it is declared. A table ends with an entry whose name is NULL. */
 struct cli_option {
-    int id;               /* the tool's number for it; entries may share one */
-    char short_name;      /* 0: none */
-    const char *name;     /* without dashes */
-    const char *value;    /* NULL: takes none. "a|b|c" with `words`: one of these, else a placeholder */
-    bool words;           /* value must be one of the words in `value` */
-    bool negatable;       /* --no-NAME exists as well (options without a value only) */
-    const char *help;     /* one line or several sentences; wrapped by --help */
+    int id;            /* the tool's number for it; entries may share one */
+    char short_name;   /* 0: none */
+    const char *name;  /* without dashes */
+    const char *value; /* what stands for it in --help; with `words` "a|b|c"; NULL: takes none */
+    bool words;        /* value must be one of the words in `value` */
+    bool negatable;    /* --no-NAME exists as well (options without a value only) */
+    const char *help;  /* one line or several sentences; wrapped by --help */
 };
 
 /* One option as it was given. */
@@ -55,13 +56,14 @@ struct cli_example {
 };
 
 struct cli_tool {
-    const char *name;               /* "spoolcat" */
-    const char *purpose;            /* one line, lower case, no full stop */
-    const char *const *usage;       /* synopsis lines behind the name; ends with NULL */
-    unsigned groups;                /* CLI_COMMON | ... */
-    const char *own_title;          /* heading of the own options in --help; NULL: "Options" */
-    const struct cli_option *own;   /* NULL: none */
-    /* Takes one of the own options; reports a bad value with cli_usage. NULL when there are none. */
+    const char *name;             /* "spoolcat" */
+    const char *purpose;          /* one line, lower case, no full stop */
+    const char *const *usage;     /* synopsis lines behind the name; ends with NULL */
+    unsigned groups;              /* CLI_COMMON | ... */
+    const char *own_title;        /* heading of the own options in --help; NULL: "Options" */
+    const struct cli_option *own; /* NULL: none */
+    /* Takes one of the own options; reports a bad value with cli_usage. NULL when there are
+     * none. */
     void (*handle)(const struct cli_arg *arg, struct tool_options *options, void *own);
     /* Called once after all options and operands, for contradictions among them. NULL: none. */
     void (*check)(const struct tool_options *options, void *own);
@@ -69,26 +71,29 @@ struct cli_tool {
     const char *note;                   /* last paragraph of --help; NULL: none */
 };
 
-/* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does not return
- * for --help and --version (exit 0) and for usage errors (one line on standard error, exit 2): an unknown or
- * incomplete option, a bad value, options that contradict each other, no SPOOL while standard input is a
- * terminal. Also sets the program's name, whether warnings are wanted, and makes sure that descriptors 0 to
- * 2 are open, so that no file we open becomes standard output by accident. */
+/* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does
+ * not return for --help and --version (exit 0) and for usage errors (one line on standard error,
+ * exit 2): an unknown or incomplete option, a bad value, options that contradict each other, no
+ * SPOOL while standard input is a terminal. Also sets the program's name, whether warnings are
+ * wanted, and makes sure that descriptors 0 to 2 are open, so that no file we open becomes
+ * standard output by accident. */
 int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_options *out,
               void *own);
 
 /* Frees what cli_parse allocated in *o. */
 void cli_free(struct tool_options *o);
 
-/* The first option of these groups that the command line gave ("--pid"), or NULL. For check functions. */
+/* The first option of these groups that the command line gave ("--pid"), or NULL. For check
+ * functions. */
 const char *cli_given(unsigned groups);
 /* Whether this option (long name without dashes, NULL-safe) was given. */
 bool cli_was_given(const char *name);
 
-/* ---- messages ------------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* All go to standard error as one line. Control characters (those in file names included) are written as
- * \x1b, so nothing can drive the terminal or fake a second line; bytes that are not UTF-8 likewise. */
+/* All go to standard error as one line. Control characters (those in file names included) are
+ * written as \x1b, so nothing can drive the terminal or fake a second line; bytes that are not
+ * UTF-8 likewise. */
 
 /* "PROG: ..."; nothing with --quiet. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -107,16 +112,17 @@ void cli_set_program(const char *name, bool quiet);
 /* Called before every message: the progress display takes its line away. NULL: nobody. */
 void cli_set_before_message(void (*hook)(void));
 
-/* realloc for count * size bytes that never returns NULL: without memory the tool says so and exits 1. */
+/* realloc for count * size bytes that never returns NULL: without memory the tool says so and
+ * exits 1. */
 void *cli_realloc(void *old, size_t count, size_t size_bytes) __attribute__((returns_nonnull));
 
-/* ---- values -------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 enum cli_value_result {
     CLI_VALUE_OK = 0,
-    CLI_VALUE_BAD,      /* not of that form */
+    CLI_VALUE_BAD,       /* not of that form */
     CLI_VALUE_TOO_LARGE, /* does not fit */
-    CLI_VALUE_TOO_FINE  /* a time with a fraction of a nanosecond */
+    CLI_VALUE_TOO_FINE   /* a time with a fraction of a nanosecond */
 };
 
 /* "2.5s", "250ms", "30us", "12ns" or a number of seconds; exact. */
@@ -130,8 +136,8 @@ enum cli_value_result cli_parse_u64(const char *text, uint64_t *number);
 uint64_t cli_time_value(const struct cli_arg *arg);
 uint64_t cli_size_value(const struct cli_arg *arg);
 uint64_t cli_number_value(const struct cli_arg *arg, uint64_t min, uint64_t max);
-/* Adds a comma-separated list of whole numbers in [min, max] to *list, which stays sorted and unique. Negative
- * numbers are stored as (uint64_t)(int64_t)n. */
+/* Adds a comma-separated list of whole numbers in [min, max] to *list, which stays sorted and
+ * unique. Negative numbers are stored as (uint64_t)(int64_t)n. */
 void cli_numbers_value(const struct cli_arg *arg, int64_t min, uint64_t max,
                        struct number_list *list);
 /* POSIX extended, compiled into *regex with REG_NOSUB. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between cli.c, which parses, and options.c, which has the options that tools share. Nobody else's. */
+/* Between cli.c, which parses, and options.c, which has the options that tools share. Nobody
+ * else's. */
 #ifndef TOOLS_CLI_SHARED_H
 #define TOOLS_CLI_SHARED_H
 

@@ -38,19 +38,25 @@ static void name_module(struct frame_names *n, const struct resolved *r, bool ji
     text_clean(path, size, &n->module);
 }
 
+/* The base name of the module proper: generated code keeps apart what the pseudo name would fold together. */
 static void name_unresolved(struct frame_names *n, const struct resolved *r, bool module_only)
 {
-    n->name.size = 0;
-    if (module_only) {
-        bool bracketed = n->module.data[0] == '[';
+    const char *base = n->module.data;
 
-        text_printf(&n->name, bracketed ? "%s" : "[%s]", n->module.data);
-    } else if (r->module) {
-        text_append(&n->name, n->module.data, n->module.size);
-        text_printf(&n->name, "+0x%" PRIx64, r->rel);
-    } else {
-        text_printf(&n->name, "0x%" PRIx64, r->abs);
+    if (r->module) {
+        size_t size;
+        const char *path = sym_display_path(r->module->path, r->module->path_size, &size);
+
+        text_clean(path, size, &n->raw);
+        base = n->raw.data;
     }
+    n->name.size = 0;
+    if (module_only)
+        text_printf(&n->name, base[0] == '[' ? "%s" : "[%s]", base);
+    else if (r->module)
+        text_printf(&n->name, "%s+0x%" PRIx64, base, r->rel);
+    else
+        text_printf(&n->name, "0x%" PRIx64, r->abs);
 }
 
 static uint32_t match_flags(const struct shape_options *shape, const char *name)

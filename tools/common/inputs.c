@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening spools and telling what went wrong with them. No message depends on whether the bytes came from a
- * file or a pipe.
+ * Opening spools and telling what went wrong with them. No message depends on whether the bytes
+ * came from a file or a pipe.
  */
 #include "inputs.h"
 #include "cli.h"
@@ -74,8 +74,8 @@ enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_op
     spool_reader_counts(in->reader, &counts);
     noun = counts.samples == 1 ? "sample" : "samples";
     if (rc == SPOOL_ERR_CORRUPT && o->damage == DAMAGE_SALVAGE) {
-        cli_warn("%s: %s; kept %" PRIu64 " %s", in->name,
-                 spool_reader_error(in->reader), counts.samples, noun);
+        cli_warn("%s: %s; kept %" PRIu64 " %s", in->name, spool_reader_error(in->reader),
+                 counts.samples, noun);
         return INPUT_SALVAGED;
     }
     if (rc < 0) {
@@ -89,8 +89,8 @@ enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_op
                   counts.samples, noun);
         return INPUT_FAILED;
     }
-    cli_warn("%s: cut off at byte %" PRIu64 "; kept %" PRIu64 " %s", in->name, kept,
-             counts.samples, noun);
+    cli_warn("%s: cut off at byte %" PRIu64 "; kept %" PRIu64 " %s", in->name, kept, counts.samples,
+             noun);
     return INPUT_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FILE or "-" to a spool reader, the one wording of every read failure, and what a tool does about damaged
- * input. Everything here reports to the user itself; callers only decide what comes next.
+ * FILE or "-" to a spool reader, the one wording of every read failure, and what a tool does
+ * about damaged input. Everything here reports to the user itself; callers only decide what
+ * comes next.
  */
 #ifndef TOOLS_INPUTS_H
 #define TOOLS_INPUTS_H
@@ -23,18 +24,21 @@ enum input_end {
     INPUT_FAILED    /* reported: nothing may be written from it, exit 1 */
 };
 
-/* Opens path ("-": standard input) and reads the header. 0, or -1 after an error message; *in needs no
- * inputs_close then, but may have one. A folder, a terminal and all that is no spool are refused. */
+/* Opens path ("-": standard input) and reads the header. 0, or -1 after an error message; *in
+ * needs no inputs_close then, but may have one. A folder, a terminal and all that is no spool
+ * are refused. */
 int inputs_open(const char *path, struct tool_input *in);
 
 /* Frees the reader and all it lent; closes the file. */
 void inputs_close(struct tool_input *in);
 
-/* To be called once with the last result of spool_reader_next: 0 or an error. Prints the warning or the error
- * that the damage rules ask for (cli.md section 3) and tells what becomes of the tool. */
+/* To be called once with the last result of spool_reader_next: 0 or an error. Prints the warning
+ * or the error that the damage rules ask for (cli.md section 3) and tells what becomes of the
+ * tool. */
 enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_options *o);
 
-/* Byte offset of the damage that inputs_finish answered INPUT_SALVAGED for: the record at fault begins here. */
+/* Byte offset of the damage that inputs_finish answered INPUT_SALVAGED for: the record at fault
+ * begins here. */
 uint64_t inputs_damage_offset(const struct tool_input *in);
 
 /* How messages name a path of the command line. */

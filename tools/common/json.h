@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON text onto a tool_output: commas and escaping. No blanks are written; line breaks are the caller's, by
- * output_byte after json_end of a line's outermost object.
+ * JSON text onto a tool_output: commas and escaping. No blanks are written; line breaks are the
+ * caller's, by output_byte after json_end of a line's outermost object.
  */
 #ifndef TOOLS_JSON_H
 #define TOOLS_JSON_H
@@ -13,8 +13,9 @@ struct json_writer {
     bool comma; /* a value stands before what comes next */
 };
 
-/* The escaped text with its quotes. Bytes that are not UTF-8 become U+FFFD, one for each maximal bad sequence;
- * control characters (C0, DEL, C1) are \u00XX, LF too: there is one form of everything. */
+/* The escaped text with its quotes. Bytes that are not UTF-8 become U+FFFD, one for each maximal
+ * bad sequence; control characters (C0, DEL, C1) are \u00XX, LF too: there is one form of
+ * everything. */
 void json_text(struct tool_output *out, const char *text, size_t size);
 
 static inline void json_start(struct json_writer *w, struct tool_output *out)

@@ -28,6 +28,7 @@ struct process {
     uint32_t state;       /* current index in states, NAMES_NONE: changed since */
     struct text comm;     /* latest annotation */
     struct text first_comm;
+    struct text first_file; /* base name of the first file of all epochs */
     bool python;
     bool python_ending;   /* off was said; the next module record makes it true (an exec) */
     uint32_t generation;  /* counts the changes that give its threads other sources */
@@ -46,6 +47,7 @@ struct thread_name {
     uint64_t tid;
     struct text latest;
     struct text first;
+    uint32_t generation; /* counts its changes */
 };
 
 struct source_entry {
@@ -56,11 +58,12 @@ struct source_entry {
 
 /* What is known of a thread of the spool. */
 struct spool_thread_entry {
-    int32_t pid;
     uint64_t tid;
     uint32_t source;     /* good as long as ... */
     uint32_t generation; /* ... the process is of this generation */
+    uint32_t name_generation; /* ... and, with per_thread, its name of this one */
     uint32_t process;
+    uint32_t name; /* with per_thread: index in thread_names */
 };
 
 struct names {
@@ -260,6 +263,8 @@ static void take_module(struct names *n, const struct spool_module *m)
     e = &n->epochs[p->epoch];
     if (!e->file_name.data && is_file(m))
         e->file_name.data = sym_display_path(m->path, m->path_size, &e->file_name.size);
+    if (!p->first_file.data)
+        p->first_file = e->file_name;
     if (!p->python_ending)
         return;
     p->python_ending = false;
@@ -291,17 +296,13 @@ static void take_annotation(struct names *n, const struct spool_annotation *a)
     }
     if (a->key == SPOOL_NOTE_THREAD) {
         struct thread_name *t = make_thread_name(n, a->pid, a->number[0]);
-        struct process *p;
 
         if (!t->first.data)
             t->first = text;
         if (same_text(t->latest, text))
             return;
         t->latest = text;
-        p = n->per_thread ? find_process(n, a->pid) : NULL;
-        if (!p)
-            return;
-        changed(p);
+        t->generation++;
     }
 }
 
@@ -311,11 +312,13 @@ static void take_thread(struct names *n, const struct spool_thread *th)
 
     n->threads = grow(n->threads, &n->thread_capacity, n->thread_count, sizeof *n->threads);
     n->threads[n->thread_count] = (struct spool_thread_entry){
-        .pid = th->pid,
         .tid = th->tid,
         .source = NAMES_NONE,
         .process = (uint32_t)(p - n->processes),
     };
+    if (n->per_thread)
+        n->threads[n->thread_count].name =
+            (uint32_t)(make_thread_name(n, th->pid, th->tid) - n->thread_names);
     n->thread_count++;
 }
 
@@ -377,23 +380,22 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample)
 {
     struct spool_thread_entry *t = &n->threads[sample->thread];
     struct process *p = &n->processes[t->process];
+    const struct thread_name *name = n->per_thread ? &n->thread_names[t->name] : NULL;
     uint32_t state;
 
-    if (t->source != NAMES_NONE && t->generation == p->generation)
+    if (t->source != NAMES_NONE && t->generation == p->generation &&
+        (!name || t->name_generation == name->generation))
         return t->source;
     t->generation = p->generation;
     state = current_state(n, p);
-    if (!n->per_thread) {
+    if (!name) {
         t->source = state;
         return state;
     }
-    {
-        const struct thread_name *name = find_thread_name(n, t->pid, t->tid);
-
-        n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
-        n->sources[n->source_count] = (struct source_entry){
-            .state = state, .tid = t->tid, .thread = name ? name->latest : (struct text){0}};
-    }
+    t->name_generation = name->generation;
+    n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+    n->sources[n->source_count] =
+        (struct source_entry){.state = state, .tid = t->tid, .thread = name->latest};
     t->source = (uint32_t)n->source_count++;
     return t->source;
 }
@@ -421,6 +423,8 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
 
     if (!comm.data)
         comm = epoch_name(n, s->epoch);
+    if (!comm.data)
+        comm = p->first_file; /* sampled before its first module */
     if (n->per_thread && !thread.data) {
         const struct thread_name *name = find_thread_name(n, p->pid, e->tid);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options that tools share: their tables, what each does to struct tool_options, which contradict each other,
- * and the forms that values have. Where one may be given more than once, lists grow and the last of all
- * others counts, except --output: two of them cannot both be written.
+ * The options that tools share: their tables, what each does to struct tool_options, which
+ * contradict each other, and the forms that values have. Where one may be given more than once,
+ * lists grow and the last of all others counts, except --output: two of them cannot both be
+ * written.
  */
 #include "cli.h"
 #include "cli_shared.h"
@@ -40,69 +41,121 @@ enum {
     ID_NO_KERNEL_SYMBOLS
 };
 
-#define END {.name = NULL}
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const struct cli_option common_options[] = {
-    {.id = ID_OUTPUT, .short_name = 'o', .name = "output", .value = "FILE",
+    {.id = ID_OUTPUT,
+     .short_name = 'o',
+     .name = "output",
+     .value = "FILE",
      .help = "write to FILE, which appears when it is complete; - is standard output"},
     {.id = ID_QUIET, .short_name = 'q', .name = "quiet", .help = "only errors, no warnings"},
-    {.id = ID_VERBOSE, .short_name = 'v', .name = "verbose",
+    {.id = ID_VERBOSE,
+     .short_name = 'v',
+     .name = "verbose",
      .help = "a report on standard error after the work"},
-    {.id = ID_PROGRESS, .name = "progress", .value = "auto|always|never", .words = true,
+    {.id = ID_PROGRESS,
+     .name = "progress",
+     .value = "auto|always|never",
+     .words = true,
      .help = "progress on standard error; auto: on a terminal when it takes over half a second"},
     END};
 
 static const struct cli_option damage_options[] = {
     {.id = ID_STRICT, .name = "strict", .help = "a spool whose end is cut off is an error, too"},
-    {.id = ID_SALVAGE, .name = "salvage",
+    {.id = ID_SALVAGE,
+     .name = "salvage",
      .help = "use every whole record before the damage of a corrupt spool"},
     END};
 
 static const struct cli_option select_options[] = {
-    {.id = ID_PID, .name = "pid", .value = "LIST", .help = "samples of these processes; repeatable"},
+    {.id = ID_PID,
+     .name = "pid",
+     .value = "LIST",
+     .help = "samples of these processes; repeatable"},
     {.id = ID_TID, .name = "tid", .value = "LIST", .help = "samples of these threads; repeatable"},
-    {.id = ID_COMM, .name = "comm", .value = "GLOB",
+    {.id = ID_COMM,
+     .name = "comm",
+     .value = "GLOB",
      .help = "samples of processes with such a name; repeatable"},
-    {.id = ID_THREAD, .name = "thread", .value = "GLOB",
+    {.id = ID_THREAD,
+     .name = "thread",
+     .value = "GLOB",
      .help = "samples of threads with such a name; repeatable"},
-    {.id = ID_FROM, .name = "from", .value = "T",
+    {.id = ID_FROM,
+     .name = "from",
+     .value = "T",
      .help = "samples at or after T, counted from the first sample of the file"},
     {.id = ID_TO, .name = "to", .value = "T", .help = "samples before T"},
     END};
 
 static const struct cli_option shape_options[] = {
-    {.id = ID_KERNEL, .name = "kernel", .value = "keep|drop|only", .words = true,
+    {.id = ID_KERNEL,
+     .name = "kernel",
+     .value = "keep|drop|only",
+     .words = true,
      .help = "kernel frames; only: just the samples that have some"},
-    {.id = ID_RUNTIME, .name = "runtime", .value = "hide|show", .words = true,
+    {.id = ID_RUNTIME,
+     .name = "runtime",
+     .value = "hide|show",
+     .words = true,
      .help = "frames of interpreter machinery (default hide)"},
-    {.id = ID_DEMANGLE, .name = "demangle", .value = "full|short|none", .words = true,
+    {.id = ID_DEMANGLE,
+     .name = "demangle",
+     .value = "full|short|none",
+     .words = true,
      .help = "short: without parameters and template arguments"},
-    {.id = ID_FRAME_FILTER, .name = "frame-filter", .value = "REGEX",
+    {.id = ID_FRAME_FILTER,
+     .name = "frame-filter",
+     .value = "REGEX",
      .help = "samples that contain a frame whose name matches"},
-    {.id = ID_ROOT_AT, .name = "root-at", .value = "REGEX",
+    {.id = ID_ROOT_AT,
+     .name = "root-at",
+     .value = "REGEX",
      .help = "cut each stack so that the matching frame becomes its root"},
-    {.id = ID_SKIP_BELOW, .name = "skip-below", .value = "REGEX",
+    {.id = ID_SKIP_BELOW,
+     .name = "skip-below",
+     .value = "REGEX",
      .help = "drop the frames below a matching one"},
-    {.id = ID_MAX_DEPTH, .name = "max-depth", .value = "N",
+    {.id = ID_MAX_DEPTH,
+     .name = "max-depth",
+     .value = "N",
      .help = "keep the N innermost frames under [N frames omitted]"},
-    {.id = ID_FOLD_RECURSION, .name = "fold-recursion",
+    {.id = ID_FOLD_RECURSION,
+     .name = "fold-recursion",
      .help = "adjacent equal frames of a stack become one"},
-    {.id = ID_UNRESOLVED, .name = "unresolved", .value = "address|module", .words = true,
+    {.id = ID_UNRESOLVED,
+     .name = "unresolved",
+     .value = "address|module",
+     .words = true,
      .help = "a frame without a name: libfoo.so+0x1234, or one [libfoo.so] for the module"},
     END};
 
 static const struct cli_option symbol_options[] = {
     {.id = ID_NO_SYMBOLS, .name = "no-symbols", .help = "addresses only"},
-    {.id = ID_SYSROOT, .name = "sysroot", .value = "DIR",
+    {.id = ID_SYSROOT,
+     .name = "sysroot",
+     .value = "DIR",
      .help = "look for modules below DIR, a container's root or an unpacked image"},
-    {.id = ID_PERF_MAP_DIR, .name = "perf-map-dir", .value = "DIR",
+    {.id = ID_PERF_MAP_DIR,
+     .name = "perf-map-dir",
+     .value = "DIR",
      .help = "where perf-PID.map files lie (default /tmp)"},
-    {.id = ID_PERF_MAPS, .name = "perf-maps", .value = "auto|all|none|PID,...",
-     .help = "perf maps of which processes; auto: every process, Python names only in processes that "
-             "the spool marks as Python"},
-    {.id = ID_KALLSYMS, .name = "kallsyms", .value = "FILE",
+    {.id = ID_PERF_MAPS,
+     .name = "perf-maps",
+     .value = "auto|all|none|PID,...",
+     .help =
+         "perf maps of which processes; auto: every process, Python names only in processes that "
+         "the spool marks as Python"},
+    {.id = ID_KALLSYMS,
+     .name = "kallsyms",
+     .value = "FILE",
      .help = "kernel symbols (default /proc/kallsyms if the spool is from this boot)"},
-    {.id = ID_NO_KERNEL_SYMBOLS, .name = "no-kernel-symbols",
+    {.id = ID_NO_KERNEL_SYMBOLS,
+     .name = "no-kernel-symbols",
      .help = "kernel frames stay addresses"},
     END};
 
@@ -115,7 +168,7 @@ const struct cli_shared_group cli_shared_groups[] = {
     {0, NULL, NULL},
 };
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -314,7 +367,7 @@ void cli_text_value(const struct cli_arg *arg, struct text_list *list)
     list->items[list->count++] = arg->value;
 }
 
-/* ---- handling -------------------------------------------------------------------------------------- */
+/* ---- handling -------------------------------------------------------------------------------- */
 
 static const char *path_value(const struct cli_arg *arg)
 {
@@ -337,9 +390,8 @@ static void perf_maps_value(const struct cli_arg *arg, struct symbol_options *o)
     static const struct {
         const char *word;
         enum sym_perf_maps mode;
-    } words[] = {{"auto", SYM_PERF_MAPS_AUTO},
-                 {"all", SYM_PERF_MAPS_ALL},
-                 {"none", SYM_PERF_MAPS_NONE}};
+    } words[] = {
+        {"auto", SYM_PERF_MAPS_AUTO}, {"all", SYM_PERF_MAPS_ALL}, {"none", SYM_PERF_MAPS_NONE}};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(arg->value, words[i].word) == 0) {

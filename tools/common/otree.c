@@ -76,9 +76,10 @@ uint32_t otree_child(struct otree *t, uint32_t parent, uint32_t label)
 
 void otree_add(struct otree *t, uint32_t node, uint64_t weight)
 {
-    if (weight > INT64_MAX || t->weights[node] > INT64_MAX - weight) {
+    if (weight > INT64_MAX || t->total > INT64_MAX - weight) {
         t->overflow = true;
         return;
     }
+    t->total += weight;
     t->weights[node] += weight;
 }

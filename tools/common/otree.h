@@ -24,7 +24,8 @@ struct otree {
     size_t capacity;
     uint32_t *slots; /* open hash of (parent, label): node, 0 is free (the root is nobody's child) */
     size_t slot_count;
-    bool overflow; /* a weight went beyond 2^63-1 */
+    uint64_t total; /* sum of all weights */
+    bool overflow;  /* it went beyond 2^63-1 */
 };
 
 /* All end the tool without memory. */

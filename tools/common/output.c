@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Documents on standard output or in a file that appears only when it is complete. A temporary file has a fixed
- * short name, not one made from FILE's: that could become longer than a file system allows.
+ * Documents on standard output or in a file that appears only when it is complete. A temporary
+ * file has a fixed short name, not one made from FILE's: that could become longer than a file
+ * system allows.
  */
 #include "output.h"
 #include "cli.h"
@@ -21,13 +22,13 @@
 /* Symbolic links followed by hand, as many as the kernel follows. */
 #define LINKS_MAX 40
 
-/* ---- temporary files and signals --------------------------------------------------------------- */
+/* ---- temporary files and signals ------------------------------------------------------------- */
 
 /* Outputs with a temporary file. Changed only while the signals below are blocked. */
 static struct tool_output *open_outputs;
 
-/* Every signal that ends a process by default and that a user, a terminal, a pipe or a resource limit sends. SIGPIPE
- * is one of them: standard error may be a pipe. */
+/* Every signal that ends a process by default and that a user, a terminal, a pipe or a resource
+ * limit sends. SIGPIPE is one of them: standard error may be a pipe. */
 static const int fatal_signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM,
                                     SIGTERM, SIGXCPU, SIGXFSZ, SIGUSR1, SIGUSR2};
 
@@ -60,8 +61,8 @@ static void unblock_signals(const sigset_t *before)
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-/* Once: handlers for what would end the process, and the same for exit(3). What was inherited as ignored
- * (nohup, SIGPIPE of some parents) stays ignored. */
+/* Once: handlers for what would end the process, and the same for exit(3). What was inherited as
+ * ignored (nohup, SIGPIPE of some parents) stays ignored. */
 static void install_handlers(void)
 {
     static bool done;
@@ -90,7 +91,7 @@ static void list_remove(const struct tool_output *out)
     }
 }
 
-/* ---- opening --------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int refuse(struct tool_output *out, const char *what)
 {
@@ -123,7 +124,8 @@ static size_t folder_size(const char *path)
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Where path leads when it is a symbolic link, existing or not; a copy of path otherwise. NULL with errno. */
+/* Where path leads when it is a symbolic link, existing or not; a copy of path otherwise. NULL
+ * with errno. */
 static char *follow_links(const char *path)
 {
     char *at = copy_text(path, strlen(path));
@@ -200,7 +202,8 @@ static int open_temporary(struct tool_output *out, const struct stat *old)
         free(name);
         return refuse_errno(out, "temporary file beside it failed", error);
     }
-    /* Only a privileged user can keep another owner; for all others the file becomes theirs, as with mv. */
+    /* Only a privileged user can keep another owner; for all others the file becomes theirs, as
+     * with mv. */
     if (old != NULL && (old->st_uid != geteuid() || old->st_gid != getegid()) &&
         fchown(out->fd, old->st_uid, old->st_gid) != 0)
         errno = 0;
@@ -238,7 +241,8 @@ int output_open(struct tool_output *out, const char *path, bool binary)
 {
     *out = (struct tool_output){.fd = -1, .name = path};
     out->data = cli_realloc(NULL, OUTPUT_BUFFER_SIZE, 1);
-    /* The names of standard output in the file system would open a file once more, at its beginning. */
+    /* The names of standard output in the file system would open a file once more, at its
+     * beginning. */
     if (path != NULL && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0 &&
         strcmp(path, "/dev/fd/1") != 0 && strcmp(path, "/proc/self/fd/1") != 0)
         return open_file(out, path, binary);
@@ -249,7 +253,7 @@ int output_open(struct tool_output *out, const char *path, bool binary)
     return 0;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Writes all of it or sets out->error. */
 static void write_all(struct tool_output *out, const char *data, size_t size)
@@ -349,7 +353,7 @@ void output_printf(struct tool_output *out, const char *format, ...)
     va_end(again);
 }
 
-/* ---- ending ---------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void close_fd(struct tool_output *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a tool's document goes: standard output, or FILE by way of a temporary file beside it that takes
- * FILE's name when everything was written. Errors are sticky, so writers may ignore them until
- * output_commit, which reports the first one.
+ * Where a tool's document goes: standard output, or FILE by way of a temporary file beside it
+ * that takes FILE's name when everything was written. Errors are sticky, so writers may ignore
+ * them until output_commit, which reports the first one.
  */
 #ifndef TOOLS_OUTPUT_H
 #define TOOLS_OUTPUT_H
@@ -18,32 +18,33 @@
 
 struct tool_output {
     int fd;
-    int error;             /* errno of the first failure; 0: none */
-    char *data;            /* the buffer */
-    size_t size;           /* bytes in it */
-    uint64_t flushed;      /* bytes handed to the system */
-    const char *name;      /* for messages: the path as given, or "standard output" */
-    char *target;          /* what the temporary file becomes; NULL: written directly */
-    char *temporary;       /* NULL: none */
-    unsigned mode;         /* of the finished file */
+    int error;                /* errno of the first failure; 0: none */
+    char *data;               /* the buffer */
+    size_t size;              /* bytes in it */
+    uint64_t flushed;         /* bytes handed to the system */
+    const char *name;         /* for messages: the path as given, or "standard output" */
+    char *target;             /* what the temporary file becomes; NULL: written directly */
+    char *temporary;          /* NULL: none */
+    unsigned mode;            /* of the finished file */
     struct tool_output *next; /* open outputs, for the signal handler */
 };
 
-/* path NULL or "-": standard output. An existing FILE that is not regular is written directly; of a symbolic
- * link the target is replaced, or made when it does not exist. `binary` output is refused on a terminal.
- * 0, or -1 after an error message. *out must stay where it is until commit or abort. */
+/* path NULL or "-": standard output. An existing FILE that is not regular is written directly;
+ * of a symbolic link the target is replaced, or made when it does not exist. `binary` output is
+ * refused on a terminal. 0, or -1 after an error message. *out must stay where it is until
+ * commit or abort. */
 int output_open(struct tool_output *out, const char *path, bool binary);
 
 /* Everything buffered goes to the system. For views that show data while it arrives. */
 int output_flush(struct tool_output *out);
 
-/* Flushes, closes with checks, and gives the file its name. 0, or -1 after an error message (none for EPIPE)
- * with the temporary file removed and the old FILE untouched. The output is closed in any case. Call it last:
- * it closes standard output, too. */
+/* Flushes, closes with checks, and gives the file its name. 0, or -1 after an error message
+ * (none for EPIPE) with the temporary file removed and the old FILE untouched. The output is
+ * closed in any case. Call it last: it closes standard output, too. */
 int output_commit(struct tool_output *out);
 
-/* Ends without a document: the temporary file is removed, FILE stays as it was, and on a direct output what
- * was buffered is dropped. Prints nothing. Does nothing after a commit. */
+/* Ends without a document: the temporary file is removed, FILE stays as it was, and on a direct
+ * output what was buffered is dropped. Prints nothing. Does nothing after a commit. */
 void output_abort(struct tool_output *out);
 
 /* Whether something failed already: a long job may stop early and let output_commit report. */
@@ -52,8 +53,8 @@ static inline bool output_failed(const struct tool_output *out)
     return out->error != 0;
 }
 
-/* Whether the document appears only at the commit. On a direct output (standard output, a FIFO) what was written
- * before a failure has been seen already. */
+/* Whether the document appears only at the commit. On a direct output (standard output, a FIFO)
+ * what was written before a failure has been seen already. */
 static inline bool output_is_file(const struct tool_output *out)
 {
     return out->temporary != NULL;
@@ -91,7 +92,8 @@ static inline void output_byte(struct tool_output *out, char byte)
     out->data[out->size++] = byte;
 }
 
-/* Room for size <= OUTPUT_RESERVE_MAX bytes in the buffer; output_take says how many were filled. */
+/* Room for size <= OUTPUT_RESERVE_MAX bytes in the buffer; output_take says how many were
+ * filled. */
 static inline char *output_reserve(struct tool_output *out, size_t size)
 {
     if (size > OUTPUT_BUFFER_SIZE - out->size)

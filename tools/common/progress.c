@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The progress line. On a terminal it is drawn over itself and taken away before any message and at the end; with
- * --progress=always and no terminal it is a line a second.
+ * The progress line. On a terminal it is drawn over itself and taken away before any message and
+ * at the end; with --progress=always and no terminal it is a line a second.
  */
 #include "progress.h"
 #include "cli.h"
@@ -132,8 +132,8 @@ void progress_begin(struct progress *p, const struct tool_options *o)
     bool terminal = isatty(STDERR_FILENO) == 1;
 
     *p = (struct progress){.terminal = terminal, .countdown = PROGRESS_EVERY};
-    p->wanted = o->progress == PROGRESS_ALWAYS ||
-                (o->progress == PROGRESS_AUTO && terminal && !o->quiet);
+    p->wanted =
+        o->progress == PROGRESS_ALWAYS || (o->progress == PROGRESS_AUTO && terminal && !o->quiet);
     /* The first line of --progress=always comes at once, the automatic one when it is worth it. */
     p->shown_ns = o->progress == PROGRESS_ALWAYS ? 0 : now_ns() + AUTO_AFTER_NS - REDRAW_NS;
     cli_set_before_message(erase);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The progress line on standard error: bytes read, samples, rate, time left. Costs a countdown a record; the
- * clock is looked at every PROGRESS_EVERY records.
+ * The progress line on standard error: bytes read, samples, rate, time left. Costs a countdown a
+ * record; the clock is looked at every PROGRESS_EVERY records.
  */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H

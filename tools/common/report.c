@@ -21,6 +21,16 @@ void report_number(struct text_buffer *out, uint64_t number)
     }
 }
 
+/* A name of any bytes; a line break in it must not end the line. */
+static void append_name(struct text_buffer *out, const char *name, size_t size)
+{
+    struct text_buffer shown = {0};
+
+    text_display(name, size, &shown);
+    text_append(out, shown.data, shown.size);
+    text_free(&shown);
+}
+
 static void counted(struct text_buffer *out, uint64_t number, const char *singular,
                     const char *plural)
 {
@@ -100,8 +110,8 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
     struct spool_counts counts;
 
     spool_reader_counts(in->reader, &counts);
-    text_printf(out, "%s: version %" PRIu32 ", ", in->name,
-                spool_reader_header(in->reader)->version);
+    append_name(out, in->name, strlen(in->name));
+    text_printf(out, ": version %" PRIu32 ", ", spool_reader_header(in->reader)->version);
     size_text(out, spool_reader_input_bytes(in->reader));
     text_append(out, ", ", 2);
     counted(out, a->file_samples, "sample", "samples");
@@ -123,8 +133,10 @@ void report_miss(struct text_buffer *out, const char *path, size_t path_size, co
                  const char *detail, uint64_t samples)
 {
     text_append(out, "no symbols: ", 12);
-    text_append(out, path, path_size);
-    text_printf(out, " (%s%s%s): ", why, *detail ? ": " : "", detail);
+    append_name(out, path, path_size);
+    text_printf(out, " (%s%s", why, *detail ? ": " : "");
+    append_name(out, detail, strlen(detail));
+    text_append(out, "): ", 3);
     counted(out, samples, "sample", "samples");
     text_append_byte(out, '\n');
 }

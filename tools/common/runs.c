@@ -96,6 +96,7 @@ static int open_spill(void)
  * they are mapped: a full disk must be an error here, not a SIGBUS later. NULL and errno. */
 static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
 {
+    size_t slabs_bytes = (bytes + SLAB_BYTES - 1) / SLAB_BYTES * SLAB_BYTES; /* the next piece begins at a page, too */
     void *p;
     int rc;
 
@@ -106,7 +107,7 @@ static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
     if (s->spill_fd < 0 && (s->spill_fd = open_spill()) < 0)
         return NULL;
     do
-        rc = posix_fallocate(s->spill_fd, s->spill_bytes, (off_t)bytes);
+        rc = posix_fallocate(s->spill_fd, s->spill_bytes, (off_t)slabs_bytes);
     while (rc == EINTR);
     if (rc != 0) {
         errno = rc;
@@ -115,7 +116,7 @@ static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
     p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->spill_fd, s->spill_bytes);
     if (p == MAP_FAILED)
         return NULL;
-    s->spill_bytes += (off_t)bytes;
+    s->spill_bytes += (off_t)slabs_bytes;
     return p;
 }
 
@@ -247,6 +248,7 @@ static int visit_sorted(struct run_store *s, const struct run_source *src, runs_
                         void *user)
 {
     size_t bytes = (size_t)src->runs * sizeof(struct run), n = 0;
+    off_t spill_bytes = s->spill_bytes;
     struct run *a = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2), *b = NULL, *sorted;
     int rc = -1;
 
@@ -271,6 +273,8 @@ done:
         munmap(a, bytes);
     if (b)
         munmap(b, bytes);
+    if (s->spill_bytes > spill_bytes && ftruncate(s->spill_fd, spill_bytes) == 0)
+        s->spill_bytes = spill_bytes;
     return rc;
 }
 

@@ -11,12 +11,12 @@ bool select_everything(const struct select_options *o);
 /* --pid and --tid. */
 bool select_ids(const struct select_options *o, int32_t pid, uint64_t tid);
 
-/* --from and --to: the half-open range on the timeline that starts at the first sample of the file; a time
- * before that counts as 0. */
+/* --from and --to: the half-open range on the timeline that starts at the first sample of the
+ * file; a time before that counts as 0. */
 bool select_time(const struct select_options *o, uint64_t first_ns, uint64_t time_ns);
 
-/* --comm and --thread: any glob of each option matches. NULL (no name known) matches only where the option was
- * not given. */
+/* --comm and --thread: any glob of each option matches. NULL (no name known) matches only where
+ * the option was not given. */
 bool select_names(const struct select_options *o, const char *comm, const char *thread);
 
 #endif

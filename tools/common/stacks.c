@@ -80,7 +80,7 @@ int stacks_init(struct stacks *s, const struct tool_options *options,
     s->options = options;
     s->hooks = *hooks;
     s->weight = weight;
-    s->per_thread = per_thread || timeline;
+    s->per_thread = per_thread || timeline || options->select.thread_globs.count > 0;
     s->timeline = timeline;
     otree_init(&s->tree);
     s->symbols = symbols_new(&options->symbols, options->shape.demangle);
@@ -417,14 +417,14 @@ static int add_cell(struct stacks *s, struct stacks_file *f, const struct cell *
 
     node = whole ? by_stack(s, f, cell->stack, &has, &selected)
                  : by_prefix(s, f, cell->stack, &has);
+    if (selected && node == NOTHING)
+        return -1;
     if (s->options->shape.kernel == KERNEL_ONLY && !(has & HAS_KERNEL))
         selected = false;
     if (f->final)
         f->final[cell->stack] = selected ? node : NOTHING;
     if (!selected)
         return 0;
-    if (node == NOTHING)
-        return -1;
     if (__builtin_mul_overflow(cell->count, f->unit, &weight))
         weight = UINT64_MAX;
     otree_add(&s->tree, node, weight);
@@ -489,7 +489,6 @@ static int add_source(struct stacks *s, struct stacks_file *f, uint32_t source, 
 
         if (runs_visit(f->aggregate.runs, source, visit_run, &visit) < 0)
             return -1;
-        hand_out_run(s, f);
     }
     return 0;
 }
@@ -498,8 +497,10 @@ static int add_source(struct stacks *s, struct stacks_file *f, uint32_t source, 
 struct source_cells {
     uint32_t source;
     int32_t pid;
+    uint64_t tid;
     bool python;
-    uint64_t first_ns;
+    uint64_t first_ns;        /* with timeline: of the source ... */
+    uint64_t thread_first_ns; /* ... and of its thread, which is several sources when names changed */
     size_t begin, end;
 };
 
@@ -515,13 +516,35 @@ static int by_process(const void *a, const void *b)
     return (x->source > y->source) - (x->source < y->source);
 }
 
-static int by_first_time(const void *a, const void *b)
+static bool same_thread(const struct source_cells *x, const struct source_cells *y)
+{
+    return x->pid == y->pid && x->tid == y->tid;
+}
+
+static int by_thread(const void *a, const void *b)
 {
     const struct source_cells *x = a, *y = b;
 
+    if (x->thread_first_ns != y->thread_first_ns)
+        return x->thread_first_ns < y->thread_first_ns ? -1 : 1;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
     if (x->first_ns != y->first_ns)
         return x->first_ns < y->first_ns ? -1 : 1;
     return (x->source > y->source) - (x->source < y->source);
+}
+
+/* Threads by their first sample, the sources of a thread behind each other. */
+static void sort_by_thread(struct source_cells *list, size_t count)
+{
+    qsort(list, count, sizeof *list, by_thread); /* no thread has a time yet: by thread, then time */
+    for (size_t i = 0; i < count; i++)
+        list[i].thread_first_ns = i > 0 && same_thread(&list[i], &list[i - 1])
+                                      ? list[i - 1].thread_first_ns
+                                      : list[i].first_ns;
+    qsort(list, count, sizeof *list, by_thread);
 }
 
 static struct source_cells *order_sources(const struct stacks *s, const struct stacks_file *f,
@@ -541,15 +564,17 @@ static struct source_cells *order_sources(const struct stacks *s, const struct s
         }
         names_get_source(a->names, source, &who);
         list[n] = (struct source_cells){
-            .source = source, .pid = who.pid, .python = who.python, .begin = i};
+            .source = source, .pid = who.pid, .tid = who.tid, .python = who.python, .begin = i};
         if (s->timeline)
             list[n].first_ns = runs_first_ns(a->runs, source);
         while (i < a->cell_count && a->cells[i].source == source)
             i++;
         list[n++].end = i;
     }
-    if (n > 1)
-        qsort(list, n, sizeof *list, s->timeline ? by_first_time : by_process);
+    if (n > 1 && s->timeline)
+        sort_by_thread(list, n);
+    else if (n > 1)
+        qsort(list, n, sizeof *list, by_process);
     *count = n;
     return list;
 }
@@ -566,6 +591,8 @@ static int add_sources(struct stacks *s, struct stacks_file *f)
             f->context++;
         names_get_source(f->aggregate.names, list[i].source, &f->source);
         rc = add_source(s, f, list[i].source, list[i].begin, list[i].end);
+        if (rc == 0 && (i + 1 == count || !same_thread(&list[i], &list[i + 1])))
+            hand_out_run(s, f);
     }
     free(list);
     return rc;
@@ -708,7 +735,7 @@ int stacks_run(struct stacks *s)
         f->reader = f->input.reader;
         progress_input(&progress, &f->input);
         rc = read_input(s, f, &progress);
-        progress_input(&progress, NULL);
+        progress_input_end(&progress);
         /* A timeline is written while inputs are added: all of them must have been found good before. */
         if (rc == 0 && !s->timeline) {
             rc = add_input(s, f);

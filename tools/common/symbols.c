@@ -215,6 +215,8 @@ const char *symbols_kernel_text(const struct symbols *s)
 {
     enum sym_kernel_state state;
 
+    if (s->options->no_kernel_symbols)
+        return sym_miss_text(SYM_MISS_DISABLED);
     if (!s->context || !s->kernel_loaded)
         return NULL;
     state = sym_kernel_state(s->context);

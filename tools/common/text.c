@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cleaning and escaping of names. Everything is built on one decoder, so that the rules agree on what a bad
- * sequence is: a maximal subpart in the sense of Unicode 3.9, as libspool's writer and most languages have it.
+ * Cleaning and escaping of names. Everything is built on one decoder, so that the rules agree on
+ * what a bad sequence is: a maximal subpart in the sense of Unicode 3.9, as libspool's writer
+ * and most languages have it.
  */
 #include "text.h"
 #include "cli.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names from spools and symbol files made fit for output: clean names for documents (output-formats.md 2.4),
- * and escaped ones for terminals. Any byte may come in; what comes out is UTF-8.
+ * Names from spools and symbol files made fit for output: clean names for documents
+ * (output-formats.md 2.4), and escaped ones for terminals. Any byte may come in; what comes out
+ * is UTF-8.
  */
 #ifndef TOOLS_TEXT_H
 #define TOOLS_TEXT_H
@@ -27,16 +28,16 @@ void text_printf(struct text_buffer *b, const char *format, ...)
 
 #define TEXT_BAD UINT32_MAX
 
-/* Decodes what begins at in (size >= 1): *code is the character, or TEXT_BAD for a maximal bad sequence. Returns
- * its bytes, at least 1. */
+/* Decodes what begins at in (size >= 1): *code is the character, or TEXT_BAD for a maximal bad
+ * sequence. Returns its bytes, at least 1. */
 size_t text_decode(const char *in, size_t size, uint32_t *code);
 
 bool text_is_utf8(const char *in, size_t size);
 
 /* The rest overwrites *out and returns out->size. in must not lie inside *out. */
 
-/* Clean name: bad sequences are U+FFFD; C0, DEL, C1, U+2028, U+2029 one blank each; blanks at both ends go; empty
- * is "[unnamed]". */
+/* Clean name: bad sequences are U+FFFD; C0, DEL, C1, U+2028, U+2029 one blank each; blanks at
+ * both ends go; empty is "[unnamed]". */
 size_t text_clean(const char *in, size_t size, struct text_buffer *out);
 
 /* Only the bad sequences are replaced. */
@@ -45,8 +46,8 @@ size_t text_utf8(const char *in, size_t size, struct text_buffer *out);
 /* For people: control characters and bytes that are not UTF-8 are written as \x1b, a byte each. */
 size_t text_display(const char *in, size_t size, struct text_buffer *out);
 
-/* Lossless: the text itself when it is not empty and plain (no blank, quote, backslash, control character, bad
- * byte), else in double quotes with \" \\ and \x1b. */
+/* Lossless: the text itself when it is not empty and plain (no blank, quote, backslash, control
+ * character, bad byte), else in double quotes with \" \\ and \x1b. */
 size_t text_quote(const char *in, size_t size, struct text_buffer *out);
 
 #endif

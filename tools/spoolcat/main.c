@@ -64,10 +64,14 @@ static void check(const struct tool_options *options, void *own)
 }
 
 static const struct cli_option own_options[] = {
-    {.id = ID_VIEW, .name = "records",
+    {.id = ID_VIEW,
+     .name = "records",
      .help = "every record in file order, one line each (the default)"},
     {.id = ID_JSON, .name = "json", .help = "JSON lines instead of text"},
-    {.id = ID_COLOR, .name = "color", .value = "auto|always|never", .words = true,
+    {.id = ID_COLOR,
+     .name = "color",
+     .value = "auto|always|never",
+     .words = true,
      .help = "colored text; auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };
@@ -121,9 +125,12 @@ int main(int argc, char **argv)
     }
     view.json = cat.json;
     view.color = want_color(&cat, &out);
+    /* What goes to a terminal while it is read would be mixed with the progress line. */
+    if (options.progress == PROGRESS_AUTO && isatty(out.fd) == 1)
+        options.progress = PROGRESS_NEVER;
     progress_begin(&progress, &options);
-    /* A spool that cannot be read does not keep the others from being shown, but a file that would lack one of
-     * them is not written at all. */
+    /* A spool that cannot be read does not keep the others from being shown, but a file that
+     * would lack one of them is not written at all. */
     for (size_t i = 0; i < options.input_count && !output_failed(&out); i++) {
         struct tool_input in;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record view as JSON lines (cli.md section 6) and as text with the same keys. It streams: what stands before
- * damage has been printed. Numbers are written straight into the output buffer, for spools have millions of records.
+ * The record view as JSON lines (cli.md section 6) and as text with the same keys. It streams:
+ * what stands before damage has been printed. Numbers are written straight into the output
+ * buffer, for spools have millions of records.
  */
 #include "records.h"
 
@@ -27,7 +28,7 @@ struct printer {
     uint64_t first_ns, last_ns; /* smallest and largest time */
 };
 
-/* ---- building blocks ------------------------------------------------------------------------------- */
+/* ---- building blocks ------------------------------------------------------------------------- */
 
 static char *put(char *at, const char *text, size_t size)
 {
@@ -39,9 +40,10 @@ static char *put(char *at, const char *text, size_t size)
 
 static char *put_u64(char *at, uint64_t number)
 {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
-                                "34353637383940414243444546474849505152535455565758596061626364656667"
-                                "6869707172737475767778798081828384858687888990919293949596979899";
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233"
+        "34353637383940414243444546474849505152535455565758596061626364656667"
+        "6869707172737475767778798081828384858687888990919293949596979899";
     char digits[20];
     size_t begin = sizeof digits;
 
@@ -81,13 +83,14 @@ static char *put_hex(char *at, uint64_t number)
     }
 }
 
-/* One key of the line that is being written, in both forms. key is "name", a literal. Addresses are hex in text. */
+/* One key of the line that is being written, in both forms. key is "name", a literal. Addresses
+ * are hex in text. */
 #define KEY(p, at, key) ((p)->json ? PUT(at, ",\"" key "\":") : PUT(at, " " key "="))
 #define KEY_U64(p, at, key, number) put_u64(KEY(p, at, key), number)
 #define KEY_I64(p, at, key, number) put_i64(KEY(p, at, key), number)
-#define KEY_ADDRESS(p, at, key, number)                                                            \
+#define KEY_ADDRESS(p, at, key, number) \
     ((p)->json ? put_u64(KEY(p, at, key), number) : put_hex(KEY(p, at, key), number))
-#define KEY_WORD(p, at, key, word)                                                                 \
+#define KEY_WORD(p, at, key, word) \
     ((p)->json ? PUT(at, ",\"" key "\":\"" word "\"") : PUT(at, " " key "=" word))
 #define KEY_NONE(p, at, key) ((p)->json ? PUT(at, ",\"" key "\":null") : PUT(at, " " key "=-"))
 
@@ -150,7 +153,7 @@ static void end_line(const struct printer *p, char *at)
     take_line(p, at);
 }
 
-/* ---- records --------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 #define COLOR_DEFINITION "\033[36m"
 #define COLOR_SAMPLE "\033[32m"
@@ -393,8 +396,8 @@ static void print_record(struct printer *p, const struct spool_record *r)
     }
 }
 
-/* `truncated`: the file goes on behind what was kept, with the beginning of a record or, when it was salvaged,
- * with damage. */
+/* `truncated`: the file goes on behind what was kept, with the beginning of a record or, when it
+ * was salvaged, with damage. */
 static void print_end(const struct printer *p, const struct spool_reader *reader, bool salvaged)
 {
     char *at = output_reserve(p->out, LINE_MAX_NUMBERS);
@@ -444,13 +447,16 @@ static void report(const struct printer *p, const struct tool_input *in)
 {
     uint64_t span_ms = (p->last_ns - p->first_ns) / 1000000;
     struct spool_counts counts;
+    size_t processes;
 
     spool_reader_counts(in->reader, &counts);
-    cli_report("%s: version %" PRIu32 ", %" PRIu64 " bytes%s, %" PRIu64 " samples over %" PRIu64
-               ".%03" PRIu64 " s, %zu processes, %" PRIu32 " threads",
+    processes = count_processes(in->reader, counts.threads);
+    cli_report("%s: version %" PRIu32 ", %" PRIu64 " bytes%s, %" PRIu64 " sample%s over %" PRIu64
+               ".%03" PRIu64 " s, %zu process%s, %" PRIu32 " thread%s",
                in->name, p->version, spool_reader_input_bytes(in->reader),
-               spool_reader_is_gzip(in->reader) ? " of gzip" : "", counts.samples, span_ms / 1000,
-               span_ms % 1000, count_processes(in->reader, counts.threads), counts.threads);
+               spool_reader_is_gzip(in->reader) ? " of gzip" : "", counts.samples,
+               counts.samples == 1 ? "" : "s", span_ms / 1000, span_ms % 1000, processes,
+               processes == 1 ? "" : "es", counts.threads, counts.threads == 1 ? "" : "s");
 }
 
 enum input_end records_print(struct tool_input *in, const struct tool_options *o,
@@ -458,8 +464,8 @@ enum input_end records_print(struct tool_input *in, const struct tool_options *o
                              struct tool_output *out)
 {
     const struct spool_header *header = spool_reader_header(in->reader);
-    struct printer p = {.out = out, .json = view->json, .color = view->color,
-                        .version = header->version};
+    struct printer p = {
+        .out = out, .json = view->json, .color = view->color, .version = header->version};
     struct spool_record record;
     enum input_end end = INPUT_FAILED;
     int rc = 1;

@@ -13,8 +13,9 @@ struct view_options {
     bool color;
 };
 
-/* Reads the input to its end and prints it. Ends with inputs_finish and returns what that returned; INPUT_FAILED
- * without a message when the output failed. A view that does not stream prints nothing of a failed input. */
+/* Reads the input to its end and prints it. Ends with inputs_finish and returns what that
+ * returned; INPUT_FAILED without a message when the output failed. A view that does not stream
+ * prints nothing of a failed input. */
 typedef enum input_end view_fn(struct tool_input *in, const struct tool_options *o,
                                const struct view_options *view, struct progress *progress,
                                struct tool_output *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The option parser, its usage errors, --help, and the forms of values. What exits runs in a child process. */
+/* The option parser, its usage errors, --help, and the forms of values. What exits runs in a
+ * child process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- a tool with everything ------------------------------------------------------------------------ */
+/* ---- a tool with everything ------------------------------------------------------------------ */
 
 struct own {
     int overview; /* -1: not given */
@@ -41,7 +42,11 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
 
 static const struct cli_option own_options[] = {
     {.id = ID_OVERVIEW, .name = "overview", .negatable = true, .help = "an overview"},
-    {.id = ID_WEIGHT, .name = "weight", .value = "samples|time", .words = true, .help = "what counts"},
+    {.id = ID_WEIGHT,
+     .name = "weight",
+     .value = "samples|time",
+     .words = true,
+     .help = "what counts"},
     {.id = ID_SIZE, .short_name = 's', .name = "size", .value = "N", .help = "a size"},
     {.id = ID_LETTER, .short_name = 'x', .name = "letter", .help = "a letter"},
     {.name = NULL},
@@ -50,7 +55,8 @@ static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 static const struct cli_example examples[] = {{"tool a.spool", "convert it"}, {NULL, NULL}};
 static const struct cli_tool tool = {
     .name = "testtool",
-    .purpose = "a tool that is only there to be tested and has a purpose longer than one line of text",
+    .purpose =
+        "a tool that is only there to be tested and has a purpose longer than one line of text",
     .usage = usage,
     .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
     .own = own_options,
@@ -149,7 +155,7 @@ static void usage_error(const char *text, const char *const *args)
 }
 #define USAGE(text, ...) usage_error(text, (const char *const[]){__VA_ARGS__, NULL})
 
-/* ---- parsing --------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static void no_operand_is_standard_input(void **state)
 {
@@ -291,7 +297,7 @@ static void the_last_of_repeated_single_values_counts(void **state)
     cli_free(&o);
 }
 
-/* ---- usage errors ---------------------------------------------------------------------------------- */
+/* ---- usage errors ---------------------------------------------------------------------------- */
 
 static void unknown_and_abbreviated_options_are_refused(void **state)
 {
@@ -384,20 +390,44 @@ static void control_characters_do_not_reach_the_terminal(void **state)
     USAGE("unknown option '--\\x1b[31m\\x0a\\xff\\xc2\\x9b'", "--\033[31m\n\xff\xc2\x9b");
 }
 
-/* ---- help and version ------------------------------------------------------------------------------ */
+/* ---- help and version ------------------------------------------------------------------------ */
 
 static void help_fits_80_columns_and_names_every_option(void **state)
 {
-    static const char *const names[] = {
-        "-o, --output FILE", "-q, --quiet", "-v, --verbose", "--progress=auto|always|never",
-        "--strict", "--salvage", "--pid LIST", "--tid LIST", "--comm GLOB", "--thread GLOB",
-        "--from T", "--to T", "--kernel=keep|drop|only", "--runtime=hide|show",
-        "--demangle=full|short|none", "--frame-filter REGEX", "--root-at REGEX",
-        "--skip-below REGEX", "--max-depth N", "--fold-recursion", "--unresolved=address|module",
-        "--no-symbols", "--sysroot DIR", "--perf-map-dir DIR", "--perf-maps=auto|all|none|PID,...",
-        "--kallsyms FILE", "--no-kernel-symbols", "--[no-]overview", "--weight=samples|time",
-        "-s, --size N", "--help", "--version", "Usage: testtool [OPTION]... [SPOOL]...",
-        "  testtool a.spool\n"};
+    static const char *const names[] = {"-o, --output FILE",
+                                        "-q, --quiet",
+                                        "-v, --verbose",
+                                        "--progress=auto|always|never",
+                                        "--strict",
+                                        "--salvage",
+                                        "--pid LIST",
+                                        "--tid LIST",
+                                        "--comm GLOB",
+                                        "--thread GLOB",
+                                        "--from T",
+                                        "--to T",
+                                        "--kernel=keep|drop|only",
+                                        "--runtime=hide|show",
+                                        "--demangle=full|short|none",
+                                        "--frame-filter REGEX",
+                                        "--root-at REGEX",
+                                        "--skip-below REGEX",
+                                        "--max-depth N",
+                                        "--fold-recursion",
+                                        "--unresolved=address|module",
+                                        "--no-symbols",
+                                        "--sysroot DIR",
+                                        "--perf-map-dir DIR",
+                                        "--perf-maps=auto|all|none|PID,...",
+                                        "--kallsyms FILE",
+                                        "--no-kernel-symbols",
+                                        "--[no-]overview",
+                                        "--weight=samples|time",
+                                        "-s, --size N",
+                                        "--help",
+                                        "--version",
+                                        "Usage: testtool [OPTION]... [SPOOL]...",
+                                        "  testtool a.spool\n"};
     struct outcome outcome;
 
     (void)state;
@@ -456,7 +486,7 @@ static void help_to_a_full_disk_is_an_error(void **state)
     assert_int_equal(WEXITSTATUS(status), EXIT_FAILED);
 }
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void time_is(const char *text, enum cli_value_result result, uint64_t expected)
 {
@@ -493,8 +523,9 @@ static void times_are_exact(void **state)
 
 static void what_is_no_time_is_refused(void **state)
 {
-    static const char *const bad[] = {"",   ".",  "s",    "ms",  "-1",  "+1", "1e3", "1 s", " 1", "1s ",
-                                      "0x1", "1h", "1.2.3", "1,5", "1S", "1sec", "inf", "1..2"};
+    static const char *const bad[] = {"",      ".",   "s",  "ms",   "-1",  "+1",
+                                      "1e3",   "1 s", " 1", "1s ",  "0x1", "1h",
+                                      "1.2.3", "1,5", "1S", "1sec", "inf", "1..2"};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

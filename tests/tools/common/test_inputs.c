@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening inputs of every kind, the messages about them, and what damage means under each option. */
+/* Opening inputs of every kind, the messages about them, and what damage means under each
+ * option. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,8 @@ static void expect_refusal(const char *path, const char *message)
     inputs_close(&in); /* allowed, and does nothing */
 }
 
-/* Reads all of it and returns inputs_finish's answer; its message, less "test: PATH: ", is in `text`. */
+/* Reads all of it and returns inputs_finish's answer; its message, less "test: PATH: ", is in
+ * `text`. */
 static enum input_end read_all(const char *path, const struct tool_options *o, uint64_t *samples)
 {
     struct tool_input in;
@@ -159,7 +161,8 @@ static void names_with_control_characters_are_escaped(void **state)
     begin_capture();
     assert_int_equal(inputs_open("/nonexistent/\033[2J\n", &in), -1);
     end_capture();
-    assert_string_equal(text, "test: /nonexistent/\\x1b[2J\\x0a: open failed: No such file or directory\n");
+    assert_string_equal(
+        text, "test: /nonexistent/\\x1b[2J\\x0a: open failed: No such file or directory\n");
 }
 
 static void sizes_are_known_of_regular_files_only(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where documents go: files that appear only when they are complete, links, devices, failures and signals. */
+/* Where documents go: files that appear only when they are complete, links, devices, failures
+ * and signals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- an empty folder for each test ----------------------------------------------------------------- */
+/* ---- an empty folder for each test ----------------------------------------------------------- */
 
 static char folder[] = "/tmp/test_output.XXXXXX";
 
@@ -94,7 +95,8 @@ static mode_t mode_of(const char *name)
     return status.st_mode & 07777;
 }
 
-/* What a child process that runs fn writes to standard error, and how it ended. fn's result is its status. */
+/* What a child process that runs fn writes to standard error, and how it ended. fn's result is
+ * its status. */
 struct child {
     int status;
     char err[1024];
@@ -144,7 +146,7 @@ static int write_document(const char *path, const char *text)
     return output_commit(&out) == 0 ? 0 : 1;
 }
 
-/* ---- regular files --------------------------------------------------------------------------------- */
+/* ---- regular files --------------------------------------------------------------------------- */
 
 static void a_new_file_appears_at_the_commit(void **state)
 {
@@ -229,7 +231,7 @@ static void a_relative_path_with_folders_works(void **state)
     assert_int_equal(unlink("d/file"), 0);
 }
 
-/* ---- links ----------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static void the_target_of_a_link_is_replaced(void **state)
 {
@@ -272,7 +274,7 @@ static void a_circle_of_links_is_an_error(void **state)
     expect_exit(write_to_loop, 3, "test: loop: open failed: Too many levels of symbolic links\n");
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static int write_to_folder(void)
 {
@@ -320,7 +322,7 @@ static void a_read_only_file_is_not_replaced(void **state)
     expect_file("file", "old");
 }
 
-/* ---- what is written directly ---------------------------------------------------------------------- */
+/* ---- what is written directly ---------------------------------------------------------------- */
 
 static void a_fifo_is_written_directly(void **state)
 {
@@ -407,7 +409,7 @@ static void an_ignored_closed_pipe_ends_silently(void **state)
     expect_exit(write_to_closed_pipe, 1, "");
 }
 
-/* ---- signals and exit ------------------------------------------------------------------------------ */
+/* ---- signals and exit ------------------------------------------------------------------------ */
 
 static int ending_signal;
 
@@ -478,7 +480,7 @@ static void an_exit_leaves_no_temporary_file(void **state)
     assert_int_equal(count_files(), 1);
 }
 
-/* ---- formatting ------------------------------------------------------------------------------------ */
+/* ---- formatting ------------------------------------------------------------------------------ */
 
 static void numbers_are_written_in_full(void **state)
 {

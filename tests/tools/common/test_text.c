@@ -45,10 +45,19 @@ static void controls_become_blanks(void **state)
     (void)state;
     EXPECT(text_clean, "a\nb\tc\rd", "a b c d");
     EXPECT(text_clean, "a\0b", "a b");
-    EXPECT(text_clean, "a\x7f" "b", "a b");
+    EXPECT(text_clean,
+           "a\x7f"
+           "b",
+           "a b");
     EXPECT(text_clean, "a\x1b[31mb", "a [31mb");
-    EXPECT(text_clean, "a\xc2\x80\xc2\x9f" "b", "a  b");
-    EXPECT(text_clean, "a\xe2\x80\xa8\xe2\x80\xa9" "b", "a  b");
+    EXPECT(text_clean,
+           "a\xc2\x80\xc2\x9f"
+           "b",
+           "a  b");
+    EXPECT(text_clean,
+           "a\xe2\x80\xa8\xe2\x80\xa9"
+           "b",
+           "a  b");
 }
 
 static void blanks_at_both_ends_go_and_nothing_is_unnamed(void **state)
@@ -66,16 +75,25 @@ static void blanks_at_both_ends_go_and_nothing_is_unnamed(void **state)
 static void each_maximal_bad_sequence_is_one_replacement(void **state)
 {
     (void)state;
-    EXPECT(text_utf8, "a\xff" "b", "a" BAD "b");
+    EXPECT(text_utf8,
+           "a\xff"
+           "b",
+           "a" BAD "b");
     EXPECT(text_utf8, "\x80\x80", BAD BAD);
-    EXPECT(text_utf8, "\xc0\xaf", BAD BAD);                     /* overlong */
-    EXPECT(text_utf8, "\xe0\x80\xaf", BAD BAD BAD);             /* overlong */
-    EXPECT(text_utf8, "\xf0\x80\x80\xaf", BAD BAD BAD BAD);     /* overlong */
-    EXPECT(text_utf8, "\xed\xa0\x80", BAD BAD BAD);             /* surrogate */
-    EXPECT(text_utf8, "\xf4\x91\x92\x93", BAD BAD BAD BAD);     /* above U+10FFFF */
-    EXPECT(text_utf8, "\xe1\x80\xe2\xf0\x91\x92\xf1\xbf" "A", BAD BAD BAD BAD "A");
-    EXPECT(text_utf8, "\xf0\x9f\x90", BAD);                     /* cut off */
-    EXPECT(text_utf8, "\xe2\x82" "x", BAD "x");
+    EXPECT(text_utf8, "\xc0\xaf", BAD BAD);                 /* overlong */
+    EXPECT(text_utf8, "\xe0\x80\xaf", BAD BAD BAD);         /* overlong */
+    EXPECT(text_utf8, "\xf0\x80\x80\xaf", BAD BAD BAD BAD); /* overlong */
+    EXPECT(text_utf8, "\xed\xa0\x80", BAD BAD BAD);         /* surrogate */
+    EXPECT(text_utf8, "\xf4\x91\x92\x93", BAD BAD BAD BAD); /* above U+10FFFF */
+    EXPECT(text_utf8,
+           "\xe1\x80\xe2\xf0\x91\x92\xf1\xbf"
+           "A",
+           BAD BAD BAD BAD "A");
+    EXPECT(text_utf8, "\xf0\x9f\x90", BAD); /* cut off */
+    EXPECT(text_utf8,
+           "\xe2\x82"
+           "x",
+           BAD "x");
     EXPECT(text_utf8, "a\n\x1b", "a\n\x1b"); /* controls are not its business */
     EXPECT(text_clean, " \xf0\x9f\x90 ", BAD);
 }
@@ -85,9 +103,14 @@ static void the_borders_of_utf8_are_exact(void **state)
     static const struct {
         const char *text;
         uint32_t code;
-    } good[] = {{"\x7f", 0x7f},           {"\xc2\x80", 0x80},         {"\xdf\xbf", 0x7ff},
-                {"\xe0\xa0\x80", 0x800},  {"\xed\x9f\xbf", 0xd7ff},   {"\xee\x80\x80", 0xe000},
-                {"\xef\xbf\xbf", 0xffff}, {"\xf0\x90\x80\x80", 0x10000},
+    } good[] = {{"\x7f", 0x7f},
+                {"\xc2\x80", 0x80},
+                {"\xdf\xbf", 0x7ff},
+                {"\xe0\xa0\x80", 0x800},
+                {"\xed\x9f\xbf", 0xd7ff},
+                {"\xee\x80\x80", 0xe000},
+                {"\xef\xbf\xbf", 0xffff},
+                {"\xf0\x90\x80\x80", 0x10000},
                 {"\xf4\x8f\xbf\xbf", 0x10ffff}};
 
     (void)state;
@@ -114,8 +137,14 @@ static void display_escapes_what_drives_a_terminal(void **state)
     (void)state;
     EXPECT(text_display, "a b\\c", "a b\\c");
     EXPECT(text_display, "\x1b]0;x\x07\r\n", "\\x1b]0;x\\x07\\x0d\\x0a");
-    EXPECT(text_display, "\xc2\x9b" "1m", "\\xc2\\x9b1m");
-    EXPECT(text_display, "\x9b" "1m", "\\x9b1m");
+    EXPECT(text_display,
+           "\xc2\x9b"
+           "1m",
+           "\\xc2\\x9b1m");
+    EXPECT(text_display,
+           "\x9b"
+           "1m",
+           "\\x9b1m");
     EXPECT(text_display, "\xf0\x9f\x90", "\\xf0\\x9f\\x90");
     EXPECT(text_display, "\xc3\xa9\0", "\xc3\xa9\\x00");
     EXPECT(text_display, "", "");

@@ -1,0 +1,339 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Compares libsym's names with what nm says, on objects of several compilers, linkers and kinds: the first,
+# the middle and the last byte of every function, and the byte behind it.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+SRC=${SRC:-$(cd "$here/../.." && pwd)}
+CC=${CC:-gcc}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+for tool in nm strip readelf awk gcc; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "skipped: no $tool"
+        exit 77
+    fi
+done
+
+if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
+    library=$BUILD/lib/libsym.a
+else
+    library=$(echo "$SRC"/libsym/*.c)
+fi
+# shellcheck disable=SC2086
+"$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
+    -o lookup "$here/lookup.c" $library -liberty -lpthread || exit 1
+
+# ---- sources ----
+
+cat >all.c <<'EOF'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+volatile int sink;
+static NOINLINE int local_one(int x) { return x * 3 + sink; }
+NOINLINE int global_one(int x) { return local_one(x) + 1; }
+__attribute__((weak)) NOINLINE int weak_one(int x) { return x - sink; }
+NOINLINE int hidden_one(int x);
+__attribute__((visibility("hidden"))) NOINLINE int hidden_one(int x) { return x ^ sink; }
+NOINLINE int target_of_aliases(int x) { return x + 100 * sink; }
+__attribute__((alias("target_of_aliases"))) int the_alias(int x);
+__attribute__((alias("target_of_aliases"))) int __the_alias(int x);
+__attribute__((alias("target_of_aliases"), weak)) int _weak_alias(int x);
+static __attribute__((alias("target_of_aliases"), used)) int a(int x);
+NOINLINE char *strtok_like(char *s) { return s + sink; }
+__attribute__((alias("strtok_like"), visibility("hidden"))) char *__GI_strtok_like(char *s);
+static NOINLINE int chosen(int x) { return x + sink; }
+static int (*choose(void))(int) { return chosen; }
+int by_ifunc(int x) __attribute__((ifunc("choose")));
+__attribute__((cold)) NOINLINE void unlikely(const char *s) { fputs(s, stderr); abort(); }
+NOINLINE int has_cold_part(int x) { if (__builtin_expect(x == 12345, 0)) unlikely("x"); return x + sink; }
+int sizeless_one(int);
+int sizeless_two(int);
+int main(int argc, char **argv)
+{
+    char text[] = "text";
+    return global_one(argc) + weak_one(argc) + hidden_one(argc) + the_alias(argc) + by_ifunc(argc) +
+           (int)strlen(strtok_like(text)) + has_cold_part(argc) + sizeless_one(argc) + sizeless_two(argc) +
+           (argv[0] != 0);
+}
+EOF
+# Functions without .size, a local label, and a sized one that contains a label.
+cat >asm.s <<'EOF'
+    .text
+    .globl sizeless_one
+    .type sizeless_one, %function
+sizeless_one:
+    nop
+    nop
+    nop
+.Llocal:
+    ret
+    .globl sizeless_two
+sizeless_two:
+    nop
+    ret
+    .globl sized_outer
+    .type sized_outer, %function
+sized_outer:
+    nop
+label_inside:
+    nop
+    ret
+    .size sized_outer, . - sized_outer
+    .section .note.GNU-stack,"",%progbits
+EOF
+cat >all.cc <<'EOF'
+#include <map>
+#include <string>
+#include <vector>
+namespace space {
+struct Base { virtual ~Base(); virtual int f(int) const; };
+Base::~Base() {}
+int Base::f(int x) const { return x; }
+template <class T> struct Box : Base { T t; Box(T v); int f(int) const override; };
+template <class T> __attribute__((noinline)) Box<T>::Box(T v) : t(v) {}
+template <class T> __attribute__((noinline)) int Box<T>::f(int x) const { return int(t) + x; }
+template struct Box<int>;
+template struct Box<char>;
+}
+namespace { __attribute__((noinline)) int hidden(int x) { static int n; return n += x; } }
+int main(int argc, char **)
+{
+    std::map<std::string, std::vector<int>> m;
+    m["x"].push_back(argc);
+    space::Box<int> b(argc);
+    auto lambda = [&](int x) { return hidden(x) + b.f(x); };
+    return lambda(argc) + int(m.size());
+}
+EOF
+cat >all.rs <<'EOF'
+use std::collections::HashMap;
+trait Shape { fn area(&self) -> u64; }
+struct Square(u64);
+impl Shape for Square { #[inline(never)] fn area(&self) -> u64 { self.0 * self.0 } }
+#[inline(never)] fn total<T: Shape>(v: &[T]) -> u64 { v.iter().map(|s| s.area()).sum() }
+fn main() {
+    let mut m = HashMap::new();
+    m.insert("a", total(&[Square(3), Square(std::env::args().count() as u64)]));
+    println!("{:?}", m);
+}
+EOF
+
+# ---- comparing ----
+
+# What nm calls code: value, size (- without), type, name.
+symbols() # FILE TABLE
+{
+    local how=
+    [ "$2" = dynsym ] && how=-D
+    nm $how --defined-only "$1" -S 2>/dev/null | awk '
+        NF == 4 && $3 ~ /^[tTwWi]$/ { print $1, $2, $3, $4 }
+        NF == 3 && $2 ~ /^[tTwWi]$/ { print $1, "-", $2, $3 }'
+}
+
+common='
+function hex(s,   i, n) {
+    n = 0
+    s = tolower(s)
+    sub(/^0x/, "", s)
+    for (i = 1; i <= length(s); i++)
+        n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1
+    return n
+}
+function tohex(n,   s, d) {
+    s = ""
+    do {
+        d = n % 16
+        s = substr("0123456789abcdef", d + 1, 1) s
+        n = (n - d) / 16
+    } while (n > 0)
+    return s
+}'
+
+# Executable segments: offset, address, size.
+segments()
+{
+    readelf -lW "$1" | awk '$1 == "LOAD" && $0 ~ / R?.?E / { print $2, $3, $5 }'
+}
+
+failures=0
+checked=0
+
+# compare ROW FILE TABLE: TABLE is symtab, or dynsym for a stripped file.
+compare()
+{
+    local row=$1 file=$2 table=$3
+    symbols "$file" "$table" >syms
+    segments "$file" >segs
+    # Queries: offset, page of the mapping, address.
+    awk "$common"'
+        function query(v,   i) {
+            for (i = 0; i < n; i++)
+                if (v >= vaddr[i] && v < vaddr[i] + size[i]) {
+                    o = v - vaddr[i] + offset[i]
+                    print tohex(o), tohex(offset[i] - offset[i] % 4096), tohex(v)
+                    return
+                }
+        }
+        FILENAME == "segs" { offset[n] = hex($1); vaddr[n] = hex($2); size[n] = hex($3); n++; next }
+        {
+            v = hex($1)
+            query(v)
+            if ($2 != "-") {
+                s = hex($2)
+                query(v + int(s / 2)); query(v + s - 1); query(v + s)
+            }
+        }' n=0 segs syms | sort -u >queries
+    ./lookup "$file" <queries >answers || { echo "FAIL $row: lookup failed"; failures=$((failures + 1)); return; }
+    paste -d' ' queries answers >both
+    # The right answer: of the sized symbols that contain the address those with the latest start, then the
+    # smallest size; without any, the sizeless symbol before it, with no other symbol in between.
+    awk "$common"'
+        FILENAME == "syms" {
+            sub(/@.*/, "", $4)
+            if ($4 ~ /^\.L/ || $4 == "") next
+            start[n] = hex($1); size[n] = $2 == "-" ? 0 : hex($2); name[n] = $4; n++
+            next
+        }
+        {
+            total++
+            v = hex($3); got = $5
+            shift = v - hex($1)
+            best = -1; sizeless = -1; latest = -1
+            for (i = 0; i < n; i++) {
+                if (start[i] > v) continue
+                if (start[i] > latest) latest = start[i]
+                if (size[i] > 0 && v < start[i] + size[i] &&
+                    (best < 0 || start[i] > start[best] || (start[i] == start[best] && size[i] < size[best])))
+                    best = i
+                if (size[i] == 0 && (sizeless < 0 || start[i] > start[sizeless])) sizeless = i
+            }
+            ok = 0
+            if (best >= 0) {
+                for (i = 0; i < n; i++)
+                    if (start[i] == start[best] && size[i] == size[best] && name[i] == got) ok = 1
+                if (ok && hex($6) + shift != start[best]) ok = 0
+            } else if (got == "-") {
+                # Nothing, or a sizeless symbol whose section ends before, or one of .dynsym.
+                ok = sizeless < 0 || latest != start[sizeless] || table == "dynsym" || start[sizeless] != v
+            } else {
+                for (i = 0; i < n; i++)
+                    if (sizeless >= 0 && size[i] == 0 && start[i] == start[sizeless] && name[i] == got &&
+                        latest == start[i] && (table != "dynsym" || start[i] == v)) ok = 1
+            }
+            if (got != "-" && $7 != table) ok = 0
+            if (!ok) { bad++; if (bad <= 10) print "    " $0 (best >= 0 ? "  expected " name[best] : "") }
+        }
+        END { print total + 0, bad + 0 >"counts" }' n=0 table="$table" syms both >differences
+    read -r total bad <counts
+    checked=$((checked + total))
+    printf '%-44s %6d addresses, %d symbols' "$row" "$total" "$(wc -l <syms)"
+    if [ "$total" -eq 0 ] || [ "$bad" -gt 0 ]; then
+        echo ": FAIL, $bad differences"
+        cat differences
+        failures=$((failures + 1))
+    else
+        echo
+    fi
+}
+
+# expect ROW FILE SYMBOL-IN-NM NAME: the name at the start of a symbol.
+expect()
+{
+    local address got
+    address=$(nm "$2" | awk -v s="$3" '$3 == s { print $1 }' | head -n 1)
+    got=$(echo "$address" | ./lookup -a "$2" | awk '{ print $2 }')
+    if [ "$got" != "$4" ]; then
+        echo "FAIL $1: at $3: $got instead of $4"
+        failures=$((failures + 1))
+    fi
+}
+
+skip()
+{
+    printf '%-44s skipped: %s\n' "$1" "$2"
+}
+
+# build OUTPUT COMPILER ARGS...: 1 when this machine cannot.
+build()
+{
+    local out=$1
+    shift
+    "$@" -o "$out" >build.log 2>&1
+}
+
+for cc in gcc clang; do
+    command -v $cc >/dev/null || { skip "$cc" "no $cc"; continue; }
+    for linker in bfd lld; do
+        command -v ld.$linker >/dev/null || { skip "$cc $linker" "no ld.$linker"; continue; }
+        for pie in -pie -no-pie; do
+            code=-fPIE
+            [ $pie = -no-pie ] && code=-fno-pie
+            for level in -O0 -O2; do
+                row="$cc $linker $pie $level"
+                build prog $cc -fuse-ld=$linker $pie $code $level -rdynamic all.c asm.s ||
+                    { skip "$row" "$(tail -n 1 build.log)"; continue; }
+                compare "$row" prog symtab
+                expect "$row" prog __the_alias the_alias
+                expect "$row" prog __GI_strtok_like strtok_like
+                expect "$row" prog sizeless_two sizeless_two
+                expect "$row" prog label_inside sized_outer
+                strip -o stripped prog
+                compare "$row stripped" stripped dynsym
+            done
+        done
+        row="$cc $linker shared"
+        if build lib.so $cc -fuse-ld=$linker -shared -fPIC -O2 all.c asm.s; then
+            compare "$row" lib.so symtab
+            strip -o stripped.so lib.so
+            compare "$row stripped" stripped.so dynsym
+        else
+            skip "$row" "$(tail -n 1 build.log)"
+        fi
+        # Removed functions leave no name behind, and those that stay keep theirs (S17).
+        row="$cc $linker gc-sections"
+        { echo 'void dead(void) {'; yes '    __asm__ volatile("nop");' | head -n 100000; echo '}'; } >dead.c
+        if build gc $cc -fuse-ld=$linker -ffunction-sections -O1 -Wl,--gc-sections all.c asm.s dead.c; then
+            compare "$row" gc symtab
+            expect "$row" gc main main
+            expect "$row" gc _start _start
+        else
+            skip "$row" "$(tail -n 1 build.log)"
+        fi
+    done
+done
+for cxx in g++ clang++; do
+    for linker in bfd lld; do
+        row="$cxx $linker"
+        if ! command -v $cxx >/dev/null || ! command -v ld.$linker >/dev/null; then
+            skip "$row" "no $cxx or no ld.$linker"
+        elif build cxx $cxx -fuse-ld=$linker -O1 all.cc; then
+            compare "$row" cxx symtab
+        else
+            skip "$row" "$(tail -n 1 build.log)"
+        fi
+    done
+done
+if ! command -v rustc >/dev/null; then
+    skip "rustc" "no rustc"
+elif build rust rustc -O all.rs; then
+    compare "rustc" rust symtab
+else
+    skip "rustc" "$(tail -n 1 build.log)"
+fi
+# Some symbols stripped: the others keep to their own bytes (S3).
+if build prog gcc all.c asm.s && strip -N local_one -N chosen -o some prog; then
+    compare "some symbols stripped" some symtab
+fi
+# Libraries as they are installed.
+for lib in /lib/x86_64-linux-gnu/libc.so.6 /lib/aarch64-linux-gnu/libc.so.6 /usr/lib64/libc.so.6; do
+    [ -f $lib ] && compare "$lib" $lib dynsym
+done
+
+echo "$checked addresses compared, $failures failures"
+[ "$checked" -gt 0 ] && [ "$failures" -eq 0 ]

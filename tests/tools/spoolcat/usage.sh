@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The command line: help, manual page, usage errors, terminals, progress.
+. "$(dirname "$0")/_common.sh"
+page=$(dirname "$0")/../../../tools/spoolcat/spoolcat.1
+cp "$cases/one-sample.spool" in
+
+run 0 "$spoolcat" --help
+equal err ''
+awk 'length > 79 { print; bad = 1 } END { exit bad }' out || die "--help is too wide"
+run 0 "$spoolcat" --version
+[[ $(head -1 out) == 'spoolcat '[0-9]*.[0-9]*.[0-9]* ]] || die "$(<out)"
+grep -qx 'spool versions read: 1 2 3 4' out || die "$(<out)"
+
+# Every option of --help stands in the manual page, and the other way round.
+"$spoolcat" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
+grep -o 'Fl Fl [a-z-]*' "$page" | sed 's/Fl Fl //' | sort -u >in-page
+diff in-help in-page || die "--help (<) and spoolcat.1 (>) have different options"
+
+# usage TEXT ARGS...
+usage() {
+    local text=$1
+    shift
+    run 2 "$spoolcat" "$@"
+    equal out ''
+    equal err "spoolcat: $text (see --help)"
+}
+usage "unknown option '--frobnicate'" --frobnicate in
+usage "unknown option '--rec'" --rec in
+usage "unknown option '-z'" -qz in
+usage "option '--output' needs a value (FILE)" in --output
+usage "option '--json' takes no value" --json=yes in
+usage "--progress: 'sometimes' is not one of auto, always, never" --progress=sometimes in
+usage "--quiet and --verbose contradict each other" -qv in
+usage "--strict and --salvage contradict each other" --strict --salvage in
+usage "--quiet and --progress=always contradict each other" --progress=always -q in
+usage "--json and --color=always contradict each other" --color=always --json in
+usage "--output was given more than once" -o a -o b in
+usage "'-' was given more than once, but standard input can be read only once" - in -
+[ ! -e a ] && [ ! -e b ] || die "files after a usage error"
+# The record view shows all there is: nothing is selected, shaped or named.
+for option in --pid=1 --from=1 --kernel=drop --no-symbols --sysroot=/ --max-depth=3; do
+    run 2 "$spoolcat" --records $option in
+    [ "$(wc -l <err)" = 1 ] || die "$option: $(<err)"
+done
+
+# --progress: nothing unless it is wanted, on standard error alone.
+"$spoolcat" --json in >expected
+run 0 "$spoolcat" --json --progress=auto in
+equal err ''
+same out expected
+run 0 "$spoolcat" --json --progress=always in
+grep -q '^spoolcat: in: 54 B of 54 B, 1 samples' err || die "$(<err)"
+same out expected
+
+# A terminal as input or as standard input, and color on one as output.
+command -v script >/dev/null || exit 0
+script -qec "$spoolcat; echo exit \$?" /dev/null </dev/null 2>/dev/null | tr -d '\r' >seen || true
+grep -q 'no SPOOL was given and standard input is a terminal (see --help)' seen || die "$(<seen)"
+grep -q 'exit 2' seen || die "$(<seen)"
+script -qec "$spoolcat /dev/tty; echo exit \$?" /dev/null </dev/null 2>/dev/null | tr -d '\r' >seen || true
+grep -q 'spoolcat: /dev/tty: is a terminal' seen || die "$(<seen)"
+grep -q 'exit 1' seen || die "$(<seen)"
+script -qec "env -u NO_COLOR TERM=xterm $spoolcat in" /dev/null </dev/null 2>/dev/null >seen || true
+grep -q "$(printf '\033\\[')" seen || die "no color on a terminal"
+script -qec "NO_COLOR=1 TERM=xterm $spoolcat in" /dev/null </dev/null 2>/dev/null >seen || true
+! grep -q "$(printf '\033\\[')" seen || die "color in spite of NO_COLOR"
