@@ -24,10 +24,11 @@ enum reader_state { READER_NEW = 0, READER_OPEN, READER_ENDED, READER_FAILED };
 #define FAST_MAX_SIZE (1 + 3 * FORMAT_VARINT_MAX_SIZE)
 
 struct spool_reader {
-    const uint8_t *at;          /* tag of the next record, inside window */
-    const uint8_t *fast_end;    /* samples and stack nodes that begin before it lie wholly in the window */
+    const uint8_t *at; /* tag of the next record, inside window */
+    const uint8_t
+        *fast_end; /* samples and stack nodes that begin before it lie wholly in the window */
     struct input_window window;
-    uint64_t window_offset;     /* of window.begin in the spool */
+    uint64_t window_offset; /* of window.begin in the spool */
     struct table table;
     struct jit_scratch jit;
     struct spool_header header;
@@ -120,7 +121,10 @@ struct known_format {
     const char *name;
 };
 
-#define MAGIC(bytes, name) {bytes, sizeof bytes - 1, name}
+#define MAGIC(bytes, name)            \
+    {                                 \
+        bytes, sizeof bytes - 1, name \
+    }
 static const struct known_format known_formats[] = {
     MAGIC("PERFILE2", "a perf.data file"),
     MAGIC("2ELIFREP", "a perf.data file of the other byte order"),
@@ -129,7 +133,9 @@ static const struct known_format known_formats[] = {
     MAGIC("DTiJ", "a jitdump"),
     MAGIC("CHPERF2\0", "a file from before the first release of the format"),
     MAGIC("\x28\xb5\x2f\xfd", "zstd data (only gzip is unpacked)"),
-    MAGIC("\xfd" "7zXZ", "xz data (only gzip is unpacked)"),
+    MAGIC("\xfd"
+          "7zXZ",
+          "xz data (only gzip is unpacked)"),
     MAGIC("BZh", "bzip2 data (only gzip is unpacked)"),
     MAGIC("PK\003\004", "a zip archive"),
     MAGIC("\037\213", "gzip data inside gzip data"),
@@ -227,7 +233,10 @@ static int read_header(struct spool_reader *r)
 
 static int open_input(struct spool_reader *r)
 {
-    int rc = read_header(r);
+    int rc;
+
+    r->error = (struct error_state){0}; /* a next before the open may have left one */
+    rc = read_header(r);
 
     if (rc < 0) {
         if (r->window.begin)
@@ -243,7 +252,7 @@ static bool opened_before(struct spool_reader *r)
 {
     if (r->state == READER_NEW)
         return false;
-    if (r->error.code == 0 && r->state != READER_OPEN)
+    if (r->error.code == 0)
         spoolint_error_set(&r->error, SPOOL_ERR_MISUSE, "the reader was opened before");
     return true;
 }
@@ -372,7 +381,8 @@ static int next_slow(struct spool_reader *r, struct spool_record *rec)
 
 /* The two records that a spool is made of, decoded without a look at the window's end. What these cannot accept is left
  * to next_slow, which decodes it again and judges it. NULL then, else the end of the record. */
-static inline const uint8_t *fast_sample(struct table *t, const uint8_t *p, struct spool_sample *out)
+static inline const uint8_t *fast_sample(struct table *t, const uint8_t *p,
+                                         struct spool_sample *out)
 {
     uint64_t raw, thread, stack, time_ns;
     int64_t delta_ns;
@@ -463,7 +473,7 @@ int spool_reader_error_code(const struct spool_reader *r)
 const struct spool_header *spool_reader_header(const struct spool_reader *r)
 {
     return r->table.version != 0 && (r->state != READER_FAILED || r->kept_bytes != 0) ? &r->header
-                                                                                     : NULL;
+                                                                                      : NULL;
 }
 
 bool spool_reader_cut_tail(const struct spool_reader *r)

@@ -24,51 +24,7 @@
 /* Room behind it, so that an ordinary record that passes the mark does not make the buffer grow. */
 #define BUFFER_SLACK ((size_t)64 << 10)
 
-/* A symbol's three varints, for the limit on the size of a JIT module. */
-#define JIT_SYMBOL_OVERHEAD (3 * FORMAT_VARINT_MAX_SIZE)
-
-/* What the checks of pinned frames need of a module. */
-struct module_facts {
-    uint64_t file_offset;
-    uint64_t size; /* end - start, 0 when end is not above start: then no frame fits */
-};
-
-/* Who gives out the ids of frames, stack nodes and threads. */
-enum id_mode {
-    IDS_UNDECIDED,
-    IDS_INTERNED, /* spool_writer_sample */
-    IDS_GIVEN     /* spool_writer_put */
-};
-
-enum writer_state { WRITER_NEW, WRITER_OPEN, WRITER_FINISHED };
-
-struct spool_writer {
-    enum writer_state state;
-    enum id_mode mode;
-    uint32_t version;
-    uint32_t id_count_max;
-    bool old_versions;
-
-    spool_write_fn *write;
-    void *user;
-    int fd;
-    struct byte_buffer buffer;
-    uint64_t handed_over; /* bytes that the output took */
-
-    struct module_facts *modules;
-    size_t module_capacity;
-    uint32_t module_count;
-    struct intern ids; /* its counters serve both modes */
-    uint64_t time_ns;  /* of the last sample */
-
-    int sticky; /* an output error or 0 */
-    struct error_state sticky_error;
-    struct error_state error; /* the latest */
-};
-
 /* ---- errors ---- */
-
-#define misuse(w, ...) spoolint_error_set(&(w)->error, SPOOL_ERR_MISUSE, __VA_ARGS__)
 
 /* The error just set ends the output: the records after it would refer to what was lost. */
 static int make_sticky(struct spool_writer *w)
@@ -97,13 +53,8 @@ static int ready(struct spool_writer *w)
         return repeat_sticky(w);
     if (w->state == WRITER_OPEN)
         return 0;
-    return misuse(w, w->state == WRITER_NEW ? "the writer is not open" : "the writer is finished");
-}
-
-static int id_limit_error(struct spool_writer *w, const char *what)
-{
-    return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT, "no more than %" PRIu32 " %s fit a spool",
-                              w->id_count_max, what);
+    return writer_misuse(w, w->state == WRITER_NEW ? "the writer is not open"
+                                                   : "the writer is finished");
 }
 
 /* ---- output ---- */
@@ -172,155 +123,6 @@ static int emit(struct spool_writer *w, const struct spool_record *rec)
     return w->buffer.size < BUFFER_SIZE ? 0 : hand_over(w);
 }
 
-/* ---- checks ---- */
-
-static bool bad_pid(const struct spool_writer *w, int32_t pid)
-{
-    return w->version >= FORMAT_VERSION_ORIGIN && pid < 1;
-}
-
-static int pid_error(struct spool_writer *w, const char *what, int32_t pid)
-{
-    return misuse(w, "%s with process id %" PRId32 ": version %" PRIu32 " needs 1 or more", what,
-                  pid, w->version);
-}
-
-static int check_thread(struct spool_writer *w, const char *what, int32_t pid, uint64_t tid)
-{
-    if (bad_pid(w, pid))
-        return pid_error(w, what, pid);
-    if (w->version >= FORMAT_VERSION_ORIGIN && (tid < 1 || tid > FORMAT_TID_MAX_V4))
-        return misuse(w, "%s with thread id %" PRIu64 ": version %" PRIu32 " needs 1 to %u", what,
-                      tid, w->version, FORMAT_TID_MAX_V4);
-    return 0;
-}
-
-/* *delta_ns: from the last sample to time_ns. */
-static int check_delta(struct spool_writer *w, uint64_t time_ns, int64_t *delta_ns)
-{
-    uint64_t distance = time_ns >= w->time_ns ? time_ns - w->time_ns : w->time_ns - time_ns;
-    uint64_t limit = time_ns >= w->time_ns ? (uint64_t)INT64_MAX : (uint64_t)INT64_MAX + 1;
-
-    if (distance > limit)
-        return misuse(w,
-                      "sample at %" PRIu64
-                      " ns is more than 63 bits away from the one before it, at %" PRIu64 " ns",
-                      time_ns, w->time_ns);
-    *delta_ns = (int64_t)(time_ns - w->time_ns); /* two's complement, and within its range */
-    return 0;
-}
-
-static int check_pinned(struct spool_writer *w, uint32_t module_id, uint64_t address)
-{
-    const struct module_facts *m;
-
-    if (module_id >= w->module_count)
-        return misuse(w, "frame in module %" PRIu32 " of %" PRIu32, module_id, w->module_count);
-    m = &w->modules[module_id];
-    if (address < m->file_offset || address - m->file_offset >= m->size)
-        return misuse(w,
-                      "frame at 0x%" PRIx64 " lies outside module %" PRIu32 ", which has 0x%" PRIx64
-                      " bytes from 0x%" PRIx64 " on",
-                      address, module_id, m->size, m->file_offset);
-    return 0;
-}
-
-static int check_frame_kind(struct spool_writer *w, enum spool_frame_kind kind, bool kernel,
-                            uint32_t module_id, uint64_t address)
-{
-    switch (kind) {
-    case SPOOL_FRAME_PINNED:
-        return check_pinned(w, module_id, address);
-    case SPOOL_FRAME_UNPINNED:
-        return 0;
-    case SPOOL_FRAME_TRUNCATED:
-        if (address != 0 || kernel)
-            return misuse(w, "truncated-stack marker with %s",
-                          address != 0 ? "an address" : "the kernel's mode");
-        return 0;
-    }
-    return misuse(w, "frame of unknown kind %d", (int)kind);
-}
-
-static int check_jit_symbols(struct spool_writer *w, const struct spool_module *m)
-{
-    uint64_t bytes = m->path_size;
-
-    if (w->version < FORMAT_VERSION_ORIGIN)
-        return misuse(w, "JIT module in version %" PRIu32, w->version);
-    if (m->kernel)
-        return misuse(w, "JIT module of the kernel");
-    if (m->jit_symbol_count > FORMAT_JIT_SYMBOLS_MAX)
-        return misuse(w, "JIT module with %zu symbols, above %u", m->jit_symbol_count,
-                      FORMAT_JIT_SYMBOLS_MAX);
-    for (size_t i = 0; i < m->jit_symbol_count; i++) {
-        const struct spool_jit_symbol *s = &m->jit_symbols[i];
-
-        if (s->start >= s->end || s->start < m->start || s->end > m->end)
-            return misuse(w,
-                          "JIT symbol %zu at 0x%" PRIx64 "-0x%" PRIx64 " is not inside 0x%" PRIx64
-                          "-0x%" PRIx64,
-                          i, s->start, s->end, m->start, m->end);
-        if (s->name_size > FORMAT_JIT_NAME_MAX)
-            return misuse(w, "JIT symbol %zu has a name of %zu bytes, above %u", i, s->name_size,
-                          FORMAT_JIT_NAME_MAX);
-        if (s->name_size > 0 && spoolint_utf8_valid_prefix(s->name, s->name_size) != s->name_size)
-            return misuse(w, "JIT symbol %zu has a name that is not UTF-8", i);
-        if (i > 0 && s->start < m->jit_symbols[i - 1].start)
-            return misuse(w, "JIT symbol %zu starts before the one in front of it", i);
-        bytes += s->name_size + JIT_SYMBOL_OVERHEAD;
-    }
-    if (bytes > FORMAT_JIT_BYTES_LIMIT)
-        return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT,
-                                  "JIT module of %" PRIu64 " bytes, above %u", bytes,
-                                  FORMAT_JIT_BYTES_LIMIT);
-    return 0;
-}
-
-static int check_module(struct spool_writer *w, const struct spool_module *m)
-{
-    if (!m->kernel && bad_pid(w, m->pid))
-        return pid_error(w, "module", m->pid);
-    if (w->version < FORMAT_VERSION_IDENTITY &&
-        (m->dev_major != 0 || m->dev_minor != 0 || m->inode_gen != 0))
-        return misuse(w, "module with a device or generation in version %" PRIu32, w->version);
-    if (m->path_size > FORMAT_PATH_LIMIT)
-        return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT,
-                                  "module with a path of %zu bytes, above %u", m->path_size,
-                                  FORMAT_PATH_LIMIT);
-    if (w->version < FORMAT_VERSION_ORIGIN && m->path_size > 0 &&
-        spoolint_utf8_valid_prefix(m->path, m->path_size) != m->path_size)
-        return misuse(w, "module with a path that is not UTF-8 in version %" PRIu32, w->version);
-    if (m->jit) {
-        int rc = check_jit_symbols(w, m);
-
-        if (rc < 0)
-            return rc;
-    }
-    return w->module_count < w->id_count_max ? 0 : id_limit_error(w, "modules");
-}
-
-static int check_header(struct spool_writer *w, const struct spool_header *h)
-{
-    const struct spool_origin *o = &h->origin;
-    uint32_t oldest = w->old_versions ? FORMAT_VERSION_MIN : FORMAT_VERSION_IDENTITY;
-
-    if (h->version < oldest || h->version > FORMAT_VERSION_MAX)
-        return misuse(w, "version %" PRIu32 " is not written, only %" PRIu32 " to %d", h->version,
-                      oldest, FORMAT_VERSION_MAX);
-    if (h->version < FORMAT_VERSION_ORIGIN || !h->has_origin)
-        return 0;
-    if (o->sign != 1 && o->sign != -1)
-        return misuse(w, "clock origin with sign %" PRId32, o->sign);
-    if (o->nanoseconds > FORMAT_NANOSECONDS_MAX)
-        return misuse(w, "clock origin with %" PRIu32 " nanoseconds", o->nanoseconds);
-    /* As a signed count of seconds with nanoseconds counted upwards: -2^63 is the last one. */
-    if (o->seconds > INT64_MAX &&
-        (o->sign != -1 || o->seconds != (uint64_t)INT64_MAX + 1 || o->nanoseconds != 0))
-        return misuse(w, "clock origin %" PRIu64 " seconds away from 1970", o->seconds);
-    return 0;
-}
-
 /* ---- modules ---- */
 
 static bool reserve_module(struct spool_writer *w)
@@ -356,12 +158,13 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
     m->jit = type == SPOOL_RECORD_JIT_MODULE;
     if (m->path_size == 0)
         m->path = "";
-    rc = check_module(w, m);
+    rc = spoolint_writer_check_module(w, m);
     if (rc < 0)
         return rc;
     if (type == SPOOL_RECORD_ANNOTATION && !spoolint_annotation_parse(m, &parsed))
-        return misuse(w, "annotation that readers would not take for one: its value does not fit "
-                         "its key, or it maps something");
+        return writer_misuse(
+            w, "annotation that readers would not take for one: its value does not fit "
+               "its key, or it maps something");
     if (!reserve_module(w))
         return fail_nomem(w, "a module");
     w->modules[w->module_count++] = (struct module_facts){
@@ -400,11 +203,11 @@ int spool_writer_annotate(struct spool_writer *w, int32_t pid, const char *key, 
     if (rc < 0)
         return rc;
     if (pid < 1)
-        return misuse(w, "annotation about process %" PRId32, pid);
+        return writer_misuse(w, "annotation about process %" PRId32, pid);
     rec.annotation.module.pid = pid;
     rec.annotation.module.path_size = spoolint_annotation_path(key, value, path);
     if (rec.annotation.module.path_size == 0)
-        return misuse(w, "annotation whose key is not 1 to 32 of a-z, 0-9 and '-'");
+        return writer_misuse(w, "annotation whose key is not 1 to 32 of a-z, 0-9 and '-'");
     rec.annotation.module.path = path;
     return write_module(w, SPOOL_RECORD_ANNOTATION, &rec.annotation.module);
 }
@@ -463,11 +266,11 @@ static int check_ids_left(struct spool_writer *w, int32_t pid, uint64_t tid,
             new_stacks++;
     }
     if (new_frames > max - w->ids.frame_count)
-        return id_limit_error(w, "frames");
+        return spoolint_writer_id_limit_error(w, "frames");
     if (new_stacks > max - w->ids.stack_count)
-        return id_limit_error(w, "stack nodes");
+        return spoolint_writer_id_limit_error(w, "stack nodes");
     if (w->ids.thread_count == max && !spoolint_intern_find_thread(&w->ids, pid, tid, &thread))
-        return id_limit_error(w, "threads");
+        return spoolint_writer_id_limit_error(w, "threads");
     return 0;
 }
 
@@ -561,7 +364,7 @@ static int write_sample(struct spool_writer *w, uint64_t time_ns, int64_t delta_
 static int set_mode(struct spool_writer *w, enum id_mode mode)
 {
     if (w->mode != IDS_UNDECIDED && w->mode != mode)
-        return misuse(w, "spool_writer_sample and records with given ids in one spool");
+        return writer_misuse(w, "spool_writer_sample and records with given ids in one spool");
     return 0;
 }
 
@@ -572,16 +375,17 @@ static int check_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, u
     int rc = set_mode(w, IDS_INTERNED);
 
     if (rc == 0)
-        rc = check_thread(w, "sample", pid, tid);
+        rc = spoolint_writer_check_thread(w, "sample", pid, tid);
     if (rc == 0)
-        rc = check_delta(w, time_ns, delta_ns);
+        rc = spoolint_writer_check_delta(w, time_ns, delta_ns);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const struct spool_writer_frame *f = &frames[i];
 
         if (f->kind == SPOOL_FRAME_TRUNCATED && i != count - 1)
-            rc = misuse(w, "truncated-stack marker as frame %zu of %zu, not as the root", i, count);
+            rc = writer_misuse(w, "truncated-stack marker as frame %zu of %zu, not as the root", i,
+                               count);
         else
-            rc = check_frame_kind(w, f->kind, f->kernel, f->module_id, f->address);
+            rc = spoolint_writer_check_frame_kind(w, f->kind, f->kernel, f->module_id, f->address);
     }
     if (rc == 0)
         rc = check_ids_left(w, pid, tid, frames, count);
@@ -591,7 +395,7 @@ static int check_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, u
 int spool_writer_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, uint64_t tid,
                         const struct spool_writer_frame *frames, size_t frame_count)
 {
-    uint32_t stack, thread;
+    uint32_t stack = SPOOL_NO_ID, thread = SPOOL_NO_ID;
     int64_t delta_ns = 0;
     int rc = ready(w);
 
@@ -619,8 +423,8 @@ int spool_writer_python(struct spool_writer *w, uint64_t time_ns, int32_t pid, b
 
     if (rc < 0)
         return rc;
-    if (bad_pid(w, pid))
-        return pid_error(w, "Python runtime record", pid);
+    if (spoolint_writer_bad_pid(w, pid))
+        return spoolint_writer_pid_error(w, "Python runtime record", pid);
     rec.python = (struct spool_python){.time_ns = time_ns, .pid = pid, .on = on};
     return emit(w, &rec);
 }
@@ -632,8 +436,8 @@ int spool_writer_deactivate_process(struct spool_writer *w, int32_t pid)
 
     if (rc < 0)
         return rc;
-    if (bad_pid(w, pid))
-        return pid_error(w, "process deactivation", pid);
+    if (spoolint_writer_bad_pid(w, pid))
+        return spoolint_writer_pid_error(w, "process deactivation", pid);
     rec.deactivated_pid = pid;
     spoolint_intern_drop_loose(&w->ids);
     return emit(w, &rec);
@@ -647,10 +451,10 @@ int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
     if (rc < 0)
         return rc;
     if (w->version < FORMAT_VERSION_MODULE_DEACTIVATION)
-        return misuse(w, "module deactivation in version %" PRIu32, w->version);
+        return writer_misuse(w, "module deactivation in version %" PRIu32, w->version);
     if (module_id >= w->module_count)
-        return misuse(w, "deactivation of module %" PRIu32 " of %" PRIu32, module_id,
-                      w->module_count);
+        return writer_misuse(w, "deactivation of module %" PRIu32 " of %" PRIu32, module_id,
+                             w->module_count);
     rec.deactivated_module = module_id;
     spoolint_intern_drop_loose(&w->ids);
     return emit(w, &rec);
@@ -661,7 +465,7 @@ int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
 static int check_next_id(struct spool_writer *w, const char *what, uint32_t id, uint32_t next)
 {
     if (id != next)
-        return misuse(w, "%s %" PRIu32 ", where the next id is %" PRIu32, what, id, next);
+        return writer_misuse(w, "%s %" PRIu32 ", where the next id is %" PRIu32, what, id, next);
     return 0;
 }
 
@@ -671,14 +475,14 @@ static int check_new_id(struct spool_writer *w, const char *what, const char *pl
     int rc = check_next_id(w, what, id, next);
 
     if (rc == 0 && next >= w->id_count_max)
-        rc = id_limit_error(w, plural);
+        rc = spoolint_writer_id_limit_error(w, plural);
     return rc;
 }
 
 static int check_reference(struct spool_writer *w, const char *what, uint32_t id, uint32_t count)
 {
     if (id >= count)
-        return misuse(w, "record refers to %s %" PRIu32 " of %" PRIu32, what, id, count);
+        return writer_misuse(w, "record refers to %s %" PRIu32 " of %" PRIu32, what, id, count);
     return 0;
 }
 
@@ -705,8 +509,8 @@ static int put_with_ids(struct spool_writer *w, const struct spool_record *rec)
 
         rc = check_new_id(w, "frame", "frames", f->id, ids->frame_count);
         if (rc == 0)
-            rc = check_frame_kind(w, f->kind, f->kernel, f->module_id,
-                                  f->kind == SPOOL_FRAME_PINNED ? f->rel : f->abs);
+            rc = spoolint_writer_check_frame_kind(w, f->kind, f->kernel, f->module_id,
+                                                  f->kind == SPOOL_FRAME_PINNED ? f->rel : f->abs);
         if (rc == 0)
             ids->frame_count++;
         break;
@@ -723,12 +527,12 @@ static int put_with_ids(struct spool_writer *w, const struct spool_record *rec)
     case SPOOL_RECORD_THREAD:
         rc = check_new_id(w, "thread", "threads", rec->thread.id, ids->thread_count);
         if (rc == 0)
-            rc = check_thread(w, "thread", rec->thread.pid, rec->thread.tid);
+            rc = spoolint_writer_check_thread(w, "thread", rec->thread.pid, rec->thread.tid);
         if (rc == 0)
             ids->thread_count++;
         break;
     default:
-        rc = check_delta(w, rec->sample.time_ns, &delta_ns);
+        rc = spoolint_writer_check_delta(w, rec->sample.time_ns, &delta_ns);
         if (rc == 0)
             rc = check_reference(w, "thread", rec->sample.thread, ids->thread_count);
         if (rc == 0)
@@ -770,7 +574,7 @@ int spool_writer_put(struct spool_writer *w, const struct spool_record *record)
     case SPOOL_RECORD_DEACTIVATE_MODULE:
         return spool_writer_deactivate_module(w, record->deactivated_module);
     }
-    return misuse(w, "record of unknown type %d", (int)record->type);
+    return writer_misuse(w, "record of unknown type %d", (int)record->type);
 }
 
 /* ---- lifetime ---- */
@@ -804,8 +608,8 @@ static int open_output(struct spool_writer *w, spool_write_fn *write, void *user
     if (w->sticky != 0)
         return repeat_sticky(w);
     if (w->state != WRITER_NEW)
-        return misuse(w, "the writer was opened before");
-    rc = check_header(w, header);
+        return writer_misuse(w, "the writer was opened before");
+    rc = spoolint_writer_check_header(w, header);
     if (rc < 0)
         return rc;
     if (!spoolint_buffer_reserve(&w->buffer, BUFFER_SIZE + BUFFER_SLACK))

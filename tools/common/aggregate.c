@@ -29,8 +29,7 @@ static size_t other_home(size_t capacity, uint32_t source, uint32_t stack)
     return (size_t)(key >> 20) & (capacity - 1);
 }
 
-static struct cell *other_slot(struct cell *cells, size_t capacity, uint32_t source,
-                               uint32_t stack)
+static struct cell *other_slot(struct cell *cells, size_t capacity, uint32_t source, uint32_t stack)
 {
     size_t i = other_home(capacity, source, stack);
 

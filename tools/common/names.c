@@ -24,14 +24,14 @@ struct epoch {
 
 struct process {
     int32_t pid;
-    uint32_t epoch;       /* the current one; earlier ones are linked by epoch_before */
-    uint32_t state;       /* current index in states, NAMES_NONE: changed since */
-    struct text comm;     /* latest annotation */
+    uint32_t epoch;   /* the current one; earlier ones are linked by epoch_before */
+    uint32_t state;   /* current index in states, NAMES_NONE: changed since */
+    struct text comm; /* latest annotation */
     struct text first_comm;
     struct text first_file; /* base name of the first file of all epochs */
     bool python;
-    bool python_ending;   /* off was said; the next module record makes it true (an exec) */
-    uint32_t generation;  /* counts the changes that give its threads other sources */
+    bool python_ending;  /* off was said; the next module record makes it true (an exec) */
+    uint32_t generation; /* counts the changes that give its threads other sources */
 };
 
 /* A process in one state. */
@@ -59,8 +59,8 @@ struct source_entry {
 /* What is known of a thread of the spool. */
 struct spool_thread_entry {
     uint64_t tid;
-    uint32_t source;     /* good as long as ... */
-    uint32_t generation; /* ... the process is of this generation */
+    uint32_t source;          /* good as long as ... */
+    uint32_t generation;      /* ... the process is of this generation */
     uint32_t name_generation; /* ... and, with per_thread, its name of this one */
     uint32_t process;
     uint32_t name; /* with per_thread: index in thread_names */
@@ -175,10 +175,8 @@ static struct process *make_process(struct names *n, int32_t pid)
             *find_process_slot(n, n->processes[i].pid) = (uint32_t)i + 1;
     }
     id = (uint32_t)n->process_count;
-    n->processes =
-        grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
-    n->processes[id] =
-        (struct process){.pid = pid, .state = NAMES_NONE};
+    n->processes = grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
+    n->processes[id] = (struct process){.pid = pid, .state = NAMES_NONE};
     n->process_count++;
     n->processes[id].epoch = new_epoch(n, id, NAMES_NONE);
     *find_process_slot(n, pid) = id + 1;

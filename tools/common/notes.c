@@ -37,8 +37,7 @@ static void take_build_id(struct notes *n, const struct spool_annotation *a)
     b->order = a->module.id;
     b->size_bytes = (uint8_t)(a->text_size / 2);
     for (size_t i = 0; i < b->size_bytes; i++)
-        b->bytes[i] =
-            (uint8_t)(hex_value(a->text[2 * i]) << 4 | hex_value(a->text[2 * i + 1]));
+        b->bytes[i] = (uint8_t)(hex_value(a->text[2 * i]) << 4 | hex_value(a->text[2 * i + 1]));
 }
 
 static struct note *find_once(const struct notes *n, const char *key, size_t key_size)
@@ -57,7 +56,7 @@ static void take_once(struct notes *n, const struct spool_annotation *a)
     struct note *note = find_once(n, a->key_text, a->key_size);
 
     if (!note) {
-        if (n->once_count == ONCE_MAX)
+        if (n->once_count >= ONCE_MAX && a->key == SPOOL_NOTE_OTHER)
             return;
         if (n->once_count == n->once_capacity) {
             n->once_capacity = n->once_capacity ? n->once_capacity * 2 : 16;

@@ -78,8 +78,8 @@ static uint32_t count_processes(const struct spool_reader *reader, uint32_t thre
     return distinct;
 }
 
-static void share(struct text_buffer *out, const char **separator, const char *name,
-                  uint64_t part, uint64_t whole)
+static void share(struct text_buffer *out, const char **separator, const char *name, uint64_t part,
+                  uint64_t whole)
 {
     if (part == 0)
         return;

@@ -96,7 +96,8 @@ static int open_spill(void)
  * they are mapped: a full disk must be an error here, not a SIGBUS later. NULL and errno. */
 static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
 {
-    size_t slabs_bytes = (bytes + SLAB_BYTES - 1) / SLAB_BYTES * SLAB_BYTES; /* the next piece begins at a page, too */
+    size_t slabs_bytes = (bytes + SLAB_BYTES - 1) / SLAB_BYTES *
+                         SLAB_BYTES; /* the next piece begins at a page, too */
     void *p;
     int rc;
 
@@ -176,8 +177,8 @@ static void close_run(struct run_store *s, struct run_source *src)
 static void make_sources(struct run_store *s, uint32_t source)
 {
     if (source >= s->source_capacity) {
-        s->source_capacity = s->source_capacity * 2 > source ? s->source_capacity * 2
-                                                             : (size_t)source + 16;
+        s->source_capacity =
+            s->source_capacity * 2 > source ? s->source_capacity * 2 : (size_t)source + 16;
         s->sources = cli_realloc(s->sources, s->source_capacity, sizeof *s->sources);
     }
     for (; s->source_count <= source; s->source_count++)
@@ -235,7 +236,7 @@ static struct run *sort_runs(struct run *from, struct run *to, size_t count)
 
             for (size_t i = begin; i < end; i++)
                 to[i] = a < middle && (b == end || from[a].time_ns <= from[b].time_ns) ? from[a++]
-                                                                                      : from[b++];
+                                                                                       : from[b++];
         }
         swap = from;
         from = to;

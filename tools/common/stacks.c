@@ -27,7 +27,8 @@ enum { HAS_KERNEL = 1, HAS_PYTHON = 2, HAS_MACHINERY = 4, HAS_TRUNCATED = 8 };
 struct shaped {
     uint32_t label;
     uint32_t flags; /* FRAME_*, CHAIN_END */
-    uint32_t miss_module; /* its module when it has no name (SPOOL_NO_ID - 1: the kernel), else SPOOL_NO_ID */
+    uint32_t
+        miss_module; /* its module when it has no name (SPOOL_NO_ID - 1: the kernel), else SPOOL_NO_ID */
 };
 
 #define MISS_KERNEL (SPOOL_NO_ID - 1)
@@ -62,7 +63,7 @@ struct stacks_file {
     struct shaped *flat; /* scratch: a whole stack, leaf first */
     size_t flat_capacity;
 
-    uint32_t *final; /* with timeline, by stack: the output node, NOTHING: deselected */
+    uint32_t *final;   /* with timeline, by stack: the output node, NOTHING: deselected */
     uint32_t run_node; /* the run not handed out yet */
     uint64_t run_weight;
 
@@ -415,8 +416,8 @@ static int add_cell(struct stacks *s, struct stacks_file *f, const struct cell *
     uint32_t has = 0, node;
     bool selected = true;
 
-    node = whole ? by_stack(s, f, cell->stack, &has, &selected)
-                 : by_prefix(s, f, cell->stack, &has);
+    node =
+        whole ? by_stack(s, f, cell->stack, &has, &selected) : by_prefix(s, f, cell->stack, &has);
     if (selected && node == NOTHING)
         return -1;
     if (s->options->shape.kernel == KERNEL_ONLY && !(has & HAS_KERNEL))
@@ -499,8 +500,9 @@ struct source_cells {
     int32_t pid;
     uint64_t tid;
     bool python;
-    uint64_t first_ns;        /* with timeline: of the source ... */
-    uint64_t thread_first_ns; /* ... and of its thread, which is several sources when names changed */
+    uint64_t first_ns; /* with timeline: of the source ... */
+    uint64_t
+        thread_first_ns; /* ... and of its thread, which is several sources when names changed */
     size_t begin, end;
 };
 
@@ -539,7 +541,8 @@ static int by_thread(const void *a, const void *b)
 /* Threads by their first sample, the sources of a thread behind each other. */
 static void sort_by_thread(struct source_cells *list, size_t count)
 {
-    qsort(list, count, sizeof *list, by_thread); /* no thread has a time yet: by thread, then time */
+    qsort(list, count, sizeof *list,
+          by_thread); /* no thread has a time yet: by thread, then time */
     for (size_t i = 0; i < count; i++)
         list[i].thread_first_ns = i > 0 && same_thread(&list[i], &list[i - 1])
                                       ? list[i - 1].thread_first_ns
@@ -675,8 +678,9 @@ static int set_unit(struct stacks *s, struct stacks_file *f)
     f->unit = spool_reader_header(f->reader)->interval_ns;
     if (f->unit > 0)
         return 0;
-    cli_error("%s: states no sample interval, so samples have no time (--weight=samples counts them)",
-              f->input.name);
+    cli_error(
+        "%s: states no sample interval, so samples have no time (--weight=samples counts them)",
+        f->input.name);
     return -1;
 }
 

@@ -35,7 +35,8 @@ static void protect_number(struct text_buffer *text)
     size_t i = text->size;
     bool point = false;
 
-    while (i > 0 && (text->data[i - 1] == '.' || (text->data[i - 1] >= '0' && text->data[i - 1] <= '9'))) {
+    while (i > 0 &&
+           (text->data[i - 1] == '.' || (text->data[i - 1] >= '0' && text->data[i - 1] <= '9'))) {
         if (text->data[i - 1] == '.') {
             if (point)
                 return;
@@ -208,10 +209,10 @@ struct item {
 struct sorter {
     struct folded *f;
     const struct otree *tree;
-    const uint32_t *ranks;   /* by 2 x label, and + 1 for the lines below */
-    uint32_t *child_begin;   /* by node: its first place in children; one more at the end */
-    uint32_t *children;      /* those with a line in or below them */
-    struct item *items;      /* a stack of what is still to be written, next on top */
+    const uint32_t *ranks; /* by 2 x label, and + 1 for the lines below */
+    uint32_t *child_begin; /* by node: its first place in children; one more at the end */
+    uint32_t *children;    /* those with a line in or below them */
+    struct item *items;    /* a stack of what is still to be written, next on top */
     size_t item_count, item_capacity;
     struct text_buffer path;
 };
@@ -272,7 +273,8 @@ static void sort_items(struct item *items, size_t count)
 /* Puts the lines in and below the children of a node onto the stack of items, the first on top. */
 static void expand(struct sorter *s, uint32_t node)
 {
-    size_t begin = s->item_count, most = 2 * (size_t)(s->child_begin[node + 1] - s->child_begin[node]);
+    size_t begin = s->item_count,
+           most = 2 * (size_t)(s->child_begin[node + 1] - s->child_begin[node]);
 
     if (s->item_count + most > s->item_capacity) {
         while (s->item_count + most > s->item_capacity)

@@ -18,18 +18,22 @@ static const struct cli_option own_options[] = {
      .name = "root",
      .value = "none|process|pid|thread",
      .words = true,
-     .help = "frames put in front of each stack: nothing, the process name, name-pid, or name-pid and "
-             "thread name-tid (default: process)"},
+     .help =
+         "frames put in front of each stack: nothing, the process name, name-pid, or name-pid and "
+         "thread name-tid (default: process)"},
     {.id = OPTION_WEIGHT,
      .name = "weight",
      .value = "samples|time",
      .words = true,
-     .help = "what is counted: samples, or microseconds (samples times the interval; default: samples)"},
+     .help = "what is counted: samples, or microseconds (samples times the interval; default: "
+             "samples)"},
     {.id = OPTION_ANNOTATE,
      .name = "annotate",
      .help = "suffixes _[k] kernel, _[j] JIT, _[i] inlined, as flame graph palettes expect"},
     {.id = OPTION_WITH_MODULES, .name = "with-modules", .help = "append ` (module)' to each frame"},
-    {.id = OPTION_WITH_ADDRESSES, .name = "with-addresses", .help = "append the address to each frame"},
+    {.id = OPTION_WITH_ADDRESSES,
+     .name = "with-addresses",
+     .help = "append the address to each frame"},
     {.id = OPTION_TIMELINE,
      .name = "timeline",
      .help = "time order, thread by thread, equal neighbours merged: for flame charts"},

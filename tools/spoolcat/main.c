@@ -2,6 +2,8 @@
 /* spoolcat's command line: which view, over which spools. */
 #include "cli.h"
 #include "records.h"
+#include "summary.h"
+#include "tables.h"
 #include "views.h"
 
 #include <stdlib.h>
@@ -20,6 +22,10 @@ struct view {
 
 static const struct view views[] = {
     {"records", records_print, CLI_COMMON | CLI_DAMAGE},
+    {"summary", summary_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
+    {"modules", modules_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
+    {"threads", threads_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
+    {"stacks", stacks_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SYMBOLS},
 };
 
 struct cat_options {
@@ -67,6 +73,12 @@ static const struct cli_option own_options[] = {
     {.id = ID_VIEW,
      .name = "records",
      .help = "every record in file order, one line each (the default)"},
+    {.id = ID_VIEW,
+     .name = "summary",
+     .help = "times, sizes, counts and shares, processes and threads, notes"},
+    {.id = ID_VIEW, .name = "modules", .help = "the modules and how many samples hit them"},
+    {.id = ID_VIEW, .name = "threads", .help = "the threads and their samples"},
+    {.id = ID_VIEW, .name = "stacks", .help = "the stacks with their samples, largest first"},
     {.id = ID_JSON, .name = "json", .help = "JSON lines instead of text"},
     {.id = ID_COLOR,
      .name = "color",
@@ -81,7 +93,8 @@ static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 static const struct cli_example examples[] = {
     {"spoolcat cap.spool | less", "look at a spool record by record"},
     {"spoolcat --records --json cap.spool | jq -c 'select(.rec == \"module\")'", "its modules"},
-    {"spoolcat -q --salvage broken.spool", "what can still be read of a damaged spool"},
+    {"spoolcat --summary archive/*.spool.gz", "what a folder of spools holds"},
+    {"spoolcat --salvage broken.spool", "what can still be read of a damaged spool"},
     {NULL, NULL},
 };
 
@@ -89,7 +102,7 @@ static const struct cli_tool tool = {
     .name = "spoolcat",
     .purpose = "show what is in spools, the sample files of CPU stack recorders",
     .usage = usage,
-    .groups = CLI_COMMON | CLI_DAMAGE,
+    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SYMBOLS,
     .own_title = "Views",
     .own = own_options,
     .handle = handle,

@@ -6,12 +6,10 @@
  */
 #include "records.h"
 
-#include "cli.h"
 #include "json.h"
+#include "tables.h"
 #include "text.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* More than the numbers of any record need: a dozen keys and 20 digits each. */
@@ -417,48 +415,6 @@ static void print_end(const struct printer *p, const struct spool_reader *reader
     end_line(p, at);
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    const int32_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
-static size_t count_processes(const struct spool_reader *reader, uint32_t thread_count)
-{
-    int32_t *pids = cli_realloc(NULL, thread_count, sizeof *pids);
-    size_t known = 0, distinct = 0;
-
-    for (uint32_t i = 0; i < thread_count; i++) {
-        struct spool_thread thread;
-
-        if (spool_reader_thread(reader, i, &thread))
-            pids[known++] = thread.pid;
-    }
-    qsort(pids, known, sizeof *pids, compare_pids);
-    for (size_t i = 0; i < known; i++)
-        distinct += i == 0 || pids[i] != pids[i - 1];
-    free(pids);
-    return distinct;
-}
-
-/* The first line of the --verbose report; the others speak of names, which records do not have. */
-static void report(const struct printer *p, const struct tool_input *in)
-{
-    uint64_t span_ms = (p->last_ns - p->first_ns) / 1000000;
-    struct spool_counts counts;
-    size_t processes;
-
-    spool_reader_counts(in->reader, &counts);
-    processes = count_processes(in->reader, counts.threads);
-    cli_report("%s: version %" PRIu32 ", %" PRIu64 " bytes%s, %" PRIu64 " sample%s over %" PRIu64
-               ".%03" PRIu64 " s, %zu process%s, %" PRIu32 " thread%s",
-               in->name, p->version, spool_reader_input_bytes(in->reader),
-               spool_reader_is_gzip(in->reader) ? " of gzip" : "", counts.samples,
-               counts.samples == 1 ? "" : "s", span_ms / 1000, span_ms % 1000, processes,
-               processes == 1 ? "" : "es", counts.threads, counts.threads == 1 ? "" : "s");
-}
-
 enum input_end records_print(struct tool_input *in, const struct tool_options *o,
                              const struct view_options *view, struct progress *progress,
                              struct tool_output *out)
@@ -479,8 +435,8 @@ enum input_end records_print(struct tool_input *in, const struct tool_options *o
         end = inputs_finish(in, rc, o);
     if (end != INPUT_FAILED)
         print_end(&p, in->reader, end == INPUT_SALVAGED);
-    if (end != INPUT_FAILED && o->verbose)
-        report(&p, in);
+    if (end != INPUT_FAILED)
+        report_view(o, in, p.first_ns, p.last_ns);
     text_free(&p.text);
     return end;
 }

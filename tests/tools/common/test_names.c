@@ -230,10 +230,12 @@ static void an_annotation_is_no_file_and_a_malformed_one_is_no_name(void **state
 {
     struct maker m;
     struct reading r;
+    struct spool_module malformed = {.pid = 5, .path = "[spool:thread] five x"};
 
     (void)state;
     maker_open(&m, 0);
-    maker_note(&m, 5, "thread", "notanumber x");
+    malformed.path_size = strlen(malformed.path);
+    assert_int_equal(spool_writer_module(m.writer, &malformed, NULL), 0);
     maker_note(&m, 5, "later-key", "value");
     maker_put(&m, 1, 5, 5, "$10");
     read_all(&r, &m, true);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* spoolcat --modules, --threads and --stacks, and what --summary counts in the same way. */
+#ifndef SPOOLCAT_TABLES_H
+#define SPOOLCAT_TABLES_H
+
+#include "aggregate.h"
+#include "views.h"
+
+view_fn modules_print;
+view_fn threads_print;
+view_fn stacks_print;
+
+/* How often what stacks are made of was sampled. All numbers are of the selected samples. */
+struct stack_use {
+    uint64_t frames; /* in all their stacks, markers included */
+    uint64_t kernel_frames;
+    uint64_t unpinned_frames;
+    uint64_t unresolved_frames; /* in no module */
+    uint64_t truncated_samples; /* whose stack has the marker */
+    uint64_t distinct_stacks;
+    uint32_t max_depth;
+    uint64_t *module_samples; /* by module id: samples with a frame in it */
+    size_t module_count;
+};
+
+/* Counts for an input whose aggregate is finished. Frees nothing of *u before. 0, or -1 after an
+ * error message. */
+int stack_use_count(struct stack_use *u, struct spool_reader *reader, const struct aggregate *a);
+void stack_use_free(struct stack_use *u);
+
+/* A process (has_tid false) or thread and its samples, whatever it was called when. */
+struct task {
+    int32_t pid;
+    uint64_t tid;
+    uint64_t samples;
+    uint64_t first_ns, last_ns;
+    uint64_t gaps, gap_ns;
+};
+
+/* The threads with selected samples, ascending pid and tid, from an aggregate with per_thread and
+ * source_stats. *count of them; to be freed with free(). */
+struct task *tasks_of_threads(const struct aggregate *a, size_t *count);
+
+/* Reads an input to its end and counts it. INPUT_FAILED after a message; aggregate_free in any
+ * case. */
+enum input_end read_counted(struct aggregate *a, const struct aggregate_options *options,
+                            struct tool_input *in, const struct tool_options *o,
+                            struct progress *progress);
+
+/* The first line of the --verbose report, when that is wanted. */
+void report_view(const struct tool_options *o, const struct tool_input *in, uint64_t low_ns,
+                 uint64_t high_ns);
+
+/* For JSON: key and clean name, null without one. */
+struct json_writer;
+void key_clean(struct json_writer *w, const char *key, const char *name, size_t size);
+
+#endif
