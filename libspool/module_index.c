@@ -37,6 +37,12 @@
 #define DEPTH_MAX 32 /* of a leaf; there are fewer than 2^27 nodes */
 #define NODES_MAX 64 /* that make up a range: 2 for each of 26 levels */
 
+/* Done once for each entry, list or maximum that is looked at. The test includes this file and
+ * counts here, because a search that became quadratic would still find the right modules. */
+#ifndef MODULE_INDEX_STEP
+#define MODULE_INDEX_STEP() ((void)0)
+#endif
+
 struct entry {
     uint64_t start;
     uint64_t end;
@@ -208,6 +214,7 @@ static bool last_of(struct module_index *x, const struct list *l, unsigned level
                     uint32_t end, uint64_t frame, uint32_t *at)
 {
     for (uint32_t i = end; i-- > begin;) {
+        MODULE_INDEX_STEP();
         if (level == 0 ? stands(x, l->items[0][i], frame) : exceeds(l->items[level][i], frame)) {
             *at = i;
             return true;
@@ -391,8 +398,10 @@ static int build_lists(struct module_index *x, struct block *b)
 
         ranges[2 * i] = low;
         ranges[2 * i + 1] = high;
-        for (unsigned k = cover(leaves, low, high, covered); k-- > 0;)
+        for (unsigned k = cover(leaves, low, high, covered); k-- > 0;) {
+            MODULE_INDEX_STEP();
             per_node[covered[k]]++;
+        }
         stands(x, b->first + i, UINT64_MAX - 1); /* lowers the bound if it was retired by now */
     }
     b->offsets[0] = 0;
@@ -489,6 +498,7 @@ static unsigned collect(const struct block *b, const struct query *q,
     for (uint32_t n = leaves + rank(b->coords, leaves, q->address); n > 0; n /= 2) {
         struct candidate *c = &candidates[kept];
 
+        MODULE_INDEX_STEP();
         c->words = b->words + b->offsets[n];
         c->count = b->offsets[n + 1] - b->offsets[n];
         if (c->count > FAN)
@@ -536,6 +546,7 @@ static bool search_tail(struct module_index *x, const struct query *q, uint32_t 
     for (uint32_t i = q->limit; i-- > x->indexed;) {
         const struct entry *e = &x->entries[i];
 
+        MODULE_INDEX_STEP();
         if (e->start <= q->address && q->address < e->end && stands(x, i, q->frame)) {
             *position = i;
             return true;

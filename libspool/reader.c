@@ -108,8 +108,7 @@ static int fill(struct spool_reader *r)
     size_t wanted = have < 4096 ? have + 1 : 2 * have;
     int rc = spoolint_input_fill(r->input, &r->window, consumed, wanted);
 
-    if (rc >= 0)
-        set_window(r, consumed);
+    set_window(r, consumed); /* the window has moved even when nothing came */
     return rc;
 }
 
@@ -171,11 +170,10 @@ static int header_cut(struct spool_reader *r)
 {
     size_t size = (size_t)(r->window.end - r->window.begin);
 
-    if (size == 0 && !spoolint_input_is_gzip(r->input))
+    if (size == 0)
         return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED, "not a spool but empty");
     return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED,
-                              "%s ends inside the header, after %zu bytes",
-                              spoolint_input_is_gzip(r->input) ? "gzip data" : "the input", size);
+                              "the input ends inside the header, after %zu bytes", size);
 }
 
 static int check_magic(struct spool_reader *r)
@@ -185,6 +183,8 @@ static int check_magic(struct spool_reader *r)
     size_t stem = size < FORMAT_MAGIC_STEM_SIZE ? size : FORMAT_MAGIC_STEM_SIZE;
     uint8_t digit = size > FORMAT_MAGIC_STEM_SIZE ? p[FORMAT_MAGIC_STEM_SIZE] : '0';
 
+    if (size == 0) /* p may be NULL */
+        return header_cut(r);
     if (memcmp(p, FORMAT_MAGIC_STEM, stem) != 0 || digit < '0' || digit > '9')
         return refuse_format(r);
     if (size < FORMAT_MAGIC_SIZE)
@@ -237,7 +237,6 @@ static int open_input(struct spool_reader *r)
 
     r->error = (struct error_state){0}; /* a next before the open may have left one */
     rc = read_header(r);
-
     if (rc < 0) {
         if (r->window.begin)
             r->at = r->window.begin;

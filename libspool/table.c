@@ -44,7 +44,7 @@ static void *grow(void *array, size_t *capacity, size_t count, size_t element_by
 
     if (count < *capacity)
         return array;
-    wanted = *capacity < 64 ? 64 : *capacity + *capacity / 2;
+    wanted = *capacity < 8 ? 8 : *capacity + *capacity / 2; /* few: there may be many processes */
     if (wanted > SIZE_MAX / element_bytes)
         return NULL;
     grown = realloc(array, wanted * element_bytes);

@@ -671,10 +671,34 @@ static int compare_extents(const void *a, const void *b)
     return ((*x)->end < (*y)->end) - ((*x)->end > (*y)->end);
 }
 
-/* Sweeps the symbols of one start. `next` is the next start of any symbol. */
+/* How far a sizeless symbol may reach as far as the other table is concerned: not at all inside one of its
+ * sized symbols, else to its next one. */
+static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_segments *other, uint64_t start)
+{
+    size_t low = 0;
+    size_t high = other->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (other->start[middle] <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* Sizeless ones there cover one address only: what reaches further has a size. */
+    uint32_t owner = low > 0 ? other->owner[low - 1] : SYMINT_NO_OWNER;
+    if (owner != SYMINT_NO_OWNER &&
+        (e->entries[owner].start != start || low == other->count || other->start[low] - start > 1))
+        return 0;
+    while (low < other->count && other->owner[low] == SYMINT_NO_OWNER)
+        low++;
+    return low < other->count ? other->start[low] : UINT64_MAX;
+}
+
+/* Sweeps the symbols of one start. `next` is the next start of any symbol; `other` is the index of .dynsym
+ * while .symtab is swept. */
 static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int source,
                         const struct candidate **group, size_t count, uint64_t next,
-                        const struct candidate *all)
+                        const struct candidate *all, const struct symint_segments *other)
 {
     if (count > 1)
         qsort(group, count, sizeof(*group), compare_extents);
@@ -696,6 +720,8 @@ static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int 
         uint64_t end = 0;
         find_limit(e, best->section, best->start, &end);
         end = next < end ? next : end;
+        uint64_t limit = limit_by_other(e, other, best->start);
+        end = limit < end ? limit : end;
         /* Nothing tells how far a sizeless dynamic symbol reaches where the other symbols were stripped. */
         if (source == DYNSYM && best->start < UINT64_MAX)
             end = best->start + 1;
@@ -742,7 +768,7 @@ static int keep_entries(struct symint_elf *e, struct symint_segments *index, int
 
 /* Flattens one table. */
 static int flatten(struct symint_elf *e, const struct table *t, uint32_t *entry_count,
-                   struct symint_segments *index)
+                   const struct symint_segments *other, struct symint_segments *index)
 {
     int rc = SYM_ERR_NOMEM;
     struct candidate *all = NULL;
@@ -781,7 +807,8 @@ static int flatten(struct symint_elf *e, const struct table *t, uint32_t *entry_
         uint32_t k = i;
         for (; k < count && pairs[k].key == pairs[i].key; k++)
             group[k - i] = &all[pairs[k].value];
-        sweep_group(e, &sweep, t->source, group, k - i, k < count ? pairs[k].key : UINT64_MAX, all);
+        sweep_group(e, &sweep, t->source, group, k - i, k < count ? pairs[k].key : UINT64_MAX, all,
+                    other);
         i = k;
     }
     symint_sweep_finish(&sweep);
@@ -932,7 +959,8 @@ static int place_by_dynamic(const struct symint_elf *e, struct table_place *plac
 
 /* Reads one table and flattens it. *miss: NONE, or what is wrong with it. */
 static int read_table(struct symint_elf *e, const struct table_place *place, uint8_t source,
-                      uint32_t *entry_count, struct symint_segments *index, enum sym_miss *miss)
+                      uint32_t *entry_count, const struct symint_segments *other,
+                      struct symint_segments *index, enum sym_miss *miss)
 {
     struct table t = {.source = source};
     uint8_t *symbols = NULL;
@@ -969,7 +997,7 @@ static int read_table(struct symint_elf *e, const struct table_place *place, uin
         t.section_count = sections != NULL ? place->sections_size / 4 : 0;
     }
     if (rc == 0)
-        rc = flatten(e, &t, entry_count, index);
+        rc = flatten(e, &t, entry_count, other, index);
 done:
     free(symbols);
     free(versions);
@@ -996,11 +1024,13 @@ int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why
     }
     enum sym_miss damage = SYM_MISS_NONE;
     bool any = false;
-    for (uint8_t i = 0; i < SOURCES && rc == 0; i++) {
+    for (uint8_t i = SOURCES; i-- > 0 && rc == 0;) { /* .dynsym first: it limits sizeless symbols of .symtab */
         if (!places[i].found)
             continue;
+        const struct symint_segments none = {0};
         enum sym_miss table_miss;
-        rc = read_table(e, &places[i], i, &entry_count, &found[i], &table_miss);
+        rc = read_table(e, &places[i], i, &entry_count, i == SYMTAB ? &found[DYNSYM] : &none, &found[i],
+                        &table_miss);
         any |= table_miss == SYM_MISS_NONE;
         damage = table_miss != SYM_MISS_NONE ? table_miss : damage;
     }

@@ -297,7 +297,7 @@ for cc in gcc clang; do
         fi
         # Removed functions leave no name behind, and those that stay keep theirs (S17).
         row="$cc $linker gc-sections"
-        { echo 'void dead(void) {'; yes '    __asm__ volatile("nop");' | head -n 100000; echo '}'; } >dead.c
+        echo 'void dead(void) { __asm__ volatile(".rept 100000\n nop\n .endr"); }' >dead.c
         if build gc $cc -fuse-ld=$linker -ffunction-sections -O1 -Wl,--gc-sections all.c asm.s dead.c; then
             compare "$row" gc symtab
             expect "$row" gc main main

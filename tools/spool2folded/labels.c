@@ -69,8 +69,8 @@ uint32_t labels_intern(struct labels *l, const char *text, size_t size)
         l->capacity = l->capacity ? l->capacity * 2 : 512;
         l->entries = cli_realloc(l->entries, l->capacity, sizeof *l->entries);
     }
-    if (size > l->text_capacity - l->text_size) {
-        while (size > l->text_capacity - l->text_size)
+    if (size >= l->text_capacity - l->text_size) { /* never none: texts is no null pointer then */
+        while (size >= l->text_capacity - l->text_size)
             l->text_capacity = l->text_capacity ? l->text_capacity * 2 : 16384;
         l->texts = cli_realloc(l->texts, l->text_capacity, 1);
     }

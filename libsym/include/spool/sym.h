@@ -82,7 +82,8 @@ struct sym_frame;
  * module and that no JIT name and no perf map answered. It stores up to `capacity` frames, innermost first,
  * into frames (zeroed by the caller; only name, raw_name, file, line, column, start_line, inlined,
  * function_start, offset, origin and flags are read; texts are copied) and returns how many there are; a
- * number above capacity makes libsym call again with that much room. 0: no answer, the frame stays an
+ * number above capacity makes libsym call again with that much room. A frame with a raw_name and no name gets
+ * the demangled raw_name; function_start is in the terms of query->rel. 0: no answer, the frame stays an
  * address. Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
  * query's module. */
 typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
@@ -151,7 +152,8 @@ const char *sym_kernel_state_text(enum sym_kernel_state state);
 
 #define SYM_NO_MODULE UINT32_MAX
 
-/* A name inside generated code, as in spool/spool.h: absolute [start, end). */
+/* A name inside generated code, as in spool/spool.h: absolute [start, end). `py::NAME:FILE` is taken apart as
+ * in a perf map; a NUL in it becomes a blank; an empty name or range names nothing. */
 struct sym_jit_name {
     uint64_t start;
     uint64_t end;
@@ -161,7 +163,7 @@ struct sym_jit_name {
 
 struct sym_module {
     size_t size;           /* sizeof(struct sym_module) */
-    const char *path;      /* as recorded, a ` (deleted)` included */
+    const char *path;      /* as recorded, a ` (deleted)` included; looked up on disk only if absolute */
     size_t path_size;      /* bytes; 0: path is NUL-terminated (or NULL: no path) */
     uint64_t start, end;   /* of the mapping, absolute */
     uint64_t file_offset;  /* of start */
@@ -251,7 +253,8 @@ struct sym_frame {
     bool inlined;         /* expanded from the next entry of the chain */
     enum sym_kind kind;
     enum sym_origin origin;
-    uint64_t function_start; /* in the terms of the query's rel (with a module) or abs (without) */
+    uint64_t function_start; /* in the terms of the query's rel (with a module, modulo 2^64) or abs (without);
+                                of a frame without a name the address itself, offset 0 */
     uint64_t offset;         /* of the queried address from function_start */
     uint32_t flags;          /* SYM_FLAG_* */
     enum sym_miss miss;      /* why there is no name */

@@ -110,4 +110,4 @@ same out plain
 
 # The report.
 run 0 "$spoolcat" -v v1
-equal err 'v1: version 1, 69 bytes, 2 samples over 0.000 s, 1 process, 1 thread'
+equal err 'v1: version 1, 69 B, 2 samples over 0.00 s, 1 process, 1 thread'

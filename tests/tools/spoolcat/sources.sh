@@ -29,20 +29,16 @@ alike() {
     sed "s|^spoolcat: $name: |spoolcat: fifo: |" file.err >fifo.err
     [ $got = $status ] && same file.out out && same fifo.err err || die "$name by FIFO"
 
-    [ -s "$name" ] || return 0 # gzip of nothing is a file of another kind
     gzip -c "$name" >"$name.packed"
     got=0
     "$spoolcat" --json "$name.packed" >out 2>err || got=$?
-    # The one difference in words: what ends inside the header.
-    sed "s|^spoolcat: $name: |spoolcat: $name.packed: |" file.err |
-        sed 's|: the input ends|: gzip data ends|' >packed.err
+    sed "s|^spoolcat: $name: |spoolcat: $name.packed: |" file.err >packed.err
     [ $got = $status ] && same file.out out && same packed.err err || die "$name packed"
     # Members concatenate to one spool.
     { head -c 9 "$name" | gzip -c; tail -c +10 "$name" | gzip -c; } >"$name.packed"
     got=0
     "$spoolcat" --json <"$name.packed" >out 2>err || got=$?
-    sed 's|: the input ends|: gzip data ends|' file.stdin.err >packed.err
-    [ $got = $status ] && same file.out out && same packed.err err || die "$name in members"
+    [ $got = $status ] && same file.out out && same file.stdin.err err || die "$name in members"
 }
 
 for spool in "$synth"/churn.spool "$synth"/churn-half.spool "$synth"/basic-v1.spool \

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that runs out at any moment while a spool is read or written: an error that says so, nothing lost that was
+ * there before, no crash. (Linked with --wrap for malloc, calloc and realloc; that nothing leaks is what the sanitizer
+ * builds see.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "spool/spool.h"
+#include "spool_bytes.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+/* Allocations until one fails; below 0: none does. */
+static long left = -1;
+static bool failing_on;  /* all after it fail, too */
+static bool has_failed;
+
+static bool fails(void)
+{
+    if (left < 0)
+        return false;
+    if (left > 0) {
+        left--;
+        return false;
+    }
+    has_failed = true;
+    if (!failing_on)
+        left = -1;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return fails() ? NULL : __real_realloc(p, size);
+}
+
+/* Makes allocation n of what follows fail, and with `on` all after it. */
+static void fail_at(long n, bool on)
+{
+    has_failed = false;
+    failing_on = on;
+    left = n;
+}
+
+/* Ends it: whether an allocation failed. */
+static bool stop_failing(void)
+{
+    left = -1;
+    return has_failed;
+}
+
+#define ATTEMPTS_MAX 3000
+
+/* Calls `run` with the first, the second ... allocation failing until none is left to fail, twice: with the others
+ * succeeding and with all after it failing. */
+static void try_every_allocation(void (*run)(const struct bytes *b), struct bytes *b)
+{
+    for (int on = 0; on < 2; on++) {
+        long n = 0;
+
+        do {
+            fail_at(n++, on);
+            run(b);
+            if (n == ATTEMPTS_MAX)
+                fail_msg("no end of allocations");
+        } while (stop_failing());
+        assert_true(n > 3);
+    }
+}
+
+/* Everything that allocates: paths, JIT names, notes, loose frames of several processes, tables that have to grow. */
+static void put_spool(struct bytes *b)
+{
+    const uint64_t rounds = 80; /* the smallest tables have 64 elements, the memo and the index more */
+
+    bytes_hex(b, "53 50 55 4c 53 45 34 00 05 90 4e 01 64 02 0a 05");
+    for (uint64_t i = 0; i < rounds; i++) {
+        uint64_t id = 4 * i;
+
+        bytes_module(b, 4, id, 7 + (int64_t)i % 20, 0x1000, 0x2000, 0, false, "/opt/lib.so");
+        bytes_module(b, 4, id + 1, -1, 0x8000, 0x9000, 0, true, "[kernel.kallsyms]");
+        bytes_note(b, 4, id + 2, "[spool:comm] name");
+        bytes_byte(b, 9);
+        bytes_module_fields(b, 4, id + 3, 7, 0x4000, 0x5000, 0, false);
+        bytes_text(b, "[jit-1-4000-1000]");
+        bytes_uv(b, i);
+        for (uint64_t k = 0; k < i; k++) {
+            bytes_uv(b, 0x4000 + k);
+            bytes_uv(b, 0x4001 + k);
+            bytes_text(b, "a name");
+        }
+        bytes_frame(b, 3 * i, CODE_USER, 0x1234);
+        bytes_frame(b, 3 * i + 1, CODE_KERNEL, 0x8000 + i);
+        bytes_frame(b, 3 * i + 2, CODE_PINNED(id), 0x10);
+        bytes_stack(b, 2 * i, ROOT, 3 * i);
+        bytes_stack(b, 2 * i + 1, 2 * i, 3 * i + 1);
+        bytes_thread(b, i, 7 + (int64_t)i % 20, 1 + i);
+        bytes_sample(b, 10, i, 2 * i + 1);
+        bytes_python(b, 7, 7, 1);
+        bytes_deactivate_module(b, id);
+        bytes_deactivate_process(b, 9);
+    }
+}
+
+/* Whatever was read before memory ran out can be asked for. */
+static void ask(struct spool_reader *r)
+{
+    struct spool_counts c;
+    const uint64_t *addresses;
+    size_t count;
+    int rc;
+
+    spool_reader_counts(r, &c);
+    for (uint32_t f = 0; f < c.frames; f++) {
+        struct spool_frame frame;
+
+        assert_true(spool_reader_frame(r, f, &frame));
+        for (int32_t pid = 7; pid < 10; pid++) {
+            uint32_t module;
+            uint64_t rel;
+
+            rc = spool_reader_locate(r, f, pid, &module, &rel);
+            if (rc < 0) {
+                assert_int_equal(rc, SPOOL_ERR_NOMEM);
+                assert_true(has_failed);
+                /* The reader stays usable: with memory there is an answer. */
+                if (!failing_on)
+                    assert_in_range(spool_reader_locate(r, f, pid, &module, &rel), 0, 1);
+            } else if (rc > 0) {
+                assert_in_range(module, 0, c.modules - 1);
+            } else {
+                assert_int_equal(module, SPOOL_NO_ID);
+            }
+        }
+    }
+    rc = spool_reader_kernel_addresses(r, &addresses, &count);
+    if (rc == 0)
+        assert_in_range(count, 0, c.frames);
+    else
+        assert_int_equal(rc, SPOOL_ERR_NOMEM);
+}
+
+/* Reads all that an open reader has, asking in between. */
+static int read_on(struct spool_reader *r)
+{
+    struct spool_record rec;
+    size_t n = 0;
+    int rc;
+
+    while ((rc = spool_reader_next(r, &rec)) > 0)
+        if (++n % 200 == 0)
+            ask(r);
+    assert_int_equal(spool_reader_next(r, &rec), rc);
+    ask(r);
+    return rc;
+}
+
+static void assert_outcome(struct spool_reader *r, int rc)
+{
+    struct spool_counts c;
+
+    assert_false(spool_reader_cut_tail(r));
+    assert_int_equal(spool_reader_error_code(r), rc);
+    if (rc == 0) {
+        spool_reader_counts(r, &c);
+        assert_int_equal(c.modules, 320);
+        assert_int_equal(c.annotations, 80);
+        assert_int_equal(c.samples, 80);
+    } else {
+        assert_int_equal(rc, SPOOL_ERR_NOMEM);
+        assert_true(has_failed);
+        assert_non_null(strstr(spool_reader_error(r), "out of memory"));
+    }
+}
+
+static void run_memory(const struct bytes *b)
+{
+    struct spool_reader *r = spool_reader_new();
+    int rc;
+
+    if (r == NULL) {
+        assert_true(has_failed);
+        return;
+    }
+    rc = spool_reader_open_memory(r, b->data, b->size);
+    if (rc == 0)
+        rc = read_on(r);
+    else
+        assert_null(spool_reader_header(r));
+    assert_outcome(r, rc);
+    spool_reader_free(r);
+}
+
+static void run_fd(const struct bytes *b)
+{
+    struct spool_reader *r = spool_reader_new();
+    int rc, fd;
+
+    if (r == NULL) {
+        assert_true(has_failed);
+        return;
+    }
+    fd = memfd_create("spool", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, b->data, b->size, 0), b->size);
+    rc = spool_reader_open_fd(r, fd);
+    if (rc == 0)
+        rc = read_on(r);
+    assert_outcome(r, rc);
+    spool_reader_free(r);
+    close(fd);
+}
+
+static void reading_memory_survives_every_failing_allocation(void **state)
+{
+    struct bytes b = {0};
+
+    (void)state;
+    put_spool(&b);
+    try_every_allocation(run_memory, &b);
+    bytes_free(&b);
+}
+
+static void reading_a_descriptor_survives_every_failing_allocation(void **state)
+{
+    struct bytes b = {0};
+
+    (void)state;
+    put_spool(&b);
+    try_every_allocation(run_fd, &b);
+    bytes_free(&b);
+}
+
+static void reading_gzip_survives_every_failing_allocation(void **state)
+{
+    struct bytes b = {0}, packed = {0};
+
+    (void)state;
+    put_spool(&b);
+    bytes_gzip(&packed, b.data, b.size);
+    try_every_allocation(run_memory, &packed);
+    try_every_allocation(run_fd, &packed);
+    bytes_free(&b);
+    bytes_free(&packed);
+}
+
+static void run_long_path(const struct bytes *b)
+{
+    struct spool_reader *r = spool_reader_new();
+    struct spool_record rec;
+    int rc, fd;
+
+    if (r == NULL)
+        return;
+    fd = memfd_create("spool", MFD_CLOEXEC);
+    assert_int_equal(pwrite(fd, b->data, b->size, 0), b->size);
+    rc = spool_reader_open_fd(r, fd);
+    while (rc == 0 && (rc = spool_reader_next(r, &rec)) > 0)
+        rc = 0;
+    assert_true(rc == 0 || (rc == SPOOL_ERR_NOMEM && has_failed));
+    assert_int_equal(spool_reader_cut_tail(r), rc == 0);
+    spool_reader_free(r);
+    close(fd);
+}
+
+static void a_path_longer_than_any_window_survives_every_failing_allocation(void **state)
+{
+    struct bytes b = {0};
+
+    (void)state;
+    bytes_header(&b, 4, 0, 0);
+    for (uint64_t i = 0; i < 2; i++) { /* the first one is whole, the second one cut off */
+        bytes_byte(&b, 1);
+        bytes_module_fields(&b, 4, i, 7, 0, 9, 0, false);
+        bytes_uv(&b, i == 0 ? 900000 : (uint64_t)1 << 40);
+        for (int k = 0; k < 900000; k++)
+            bytes_byte(&b, 'p');
+    }
+    try_every_allocation(run_long_path, &b);
+    bytes_free(&b);
+}
+
+static void run_snapshot(const struct bytes *b)
+{
+    struct spool_snapshot *s = spool_snapshot_new();
+    struct spool_sample sample;
+    uint64_t count;
+    int rc;
+
+    if (s == NULL) {
+        assert_true(has_failed);
+        return;
+    }
+    rc = spool_snapshot_load_memory(s, b->data, b->size);
+    assert_true(rc == 0 || (rc == SPOOL_ERR_NOMEM && has_failed));
+    count = spool_snapshot_sample_count(s);
+    if (rc == 0)
+        assert_int_equal(count, 80 + 1500);
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(spool_snapshot_sample(s, i, &sample));
+        assert_int_equal(sample.index, i);
+    }
+    assert_false(spool_snapshot_sample(s, count, &sample));
+    ask(spool_snapshot_reader(s));
+    spool_snapshot_free(s);
+}
+
+static void loading_a_snapshot_survives_every_failing_allocation(void **state)
+{
+    struct bytes b = {0};
+
+    (void)state;
+    put_spool(&b);
+    for (int i = 0; i < 1500; i++)
+        bytes_sample(&b, 1, 0, 0);
+    try_every_allocation(run_snapshot, &b);
+    bytes_free(&b);
+}
+
+/* ---- writing ---- */
+
+static int ignore_bytes(void *user, const void *data, size_t size)
+{
+    (void)user;
+    (void)data;
+    (void)size;
+    return 0;
+}
+
+/* A writer's error stays: later output could not be decoded. */
+static void assert_writer_stuck(struct spool_writer *w)
+{
+    assert_true(has_failed);
+    assert_non_null(strstr(spool_writer_error(w), "out of memory"));
+    assert_int_equal(spool_writer_python(w, 1, 7, true), SPOOL_ERR_NOMEM);
+    assert_int_equal(spool_writer_finish(w), SPOOL_ERR_NOMEM);
+}
+
+static void run_writer(const struct bytes *unused)
+{
+    struct spool_header h = {.version = 4};
+    struct spool_module m = {.pid = 7, .start = 0x1000, .end = 0x9000000, .path = "/x", .path_size = 2};
+    struct spool_writer *w = spool_writer_new();
+    int rc;
+
+    (void)unused;
+    if (w == NULL) {
+        assert_true(has_failed);
+        return;
+    }
+    rc = spool_writer_open_callback(w, ignore_bytes, NULL, &h);
+    for (uint32_t i = 0; rc == 0 && i < 100; i++)
+        rc = spool_writer_module(w, &m, NULL);
+    for (uint64_t i = 0; rc == 0 && i < 600; i++) {
+        struct spool_writer_frame frames[4] = {
+            {SPOOL_FRAME_PINNED, false, (uint32_t)(i % 100), i},
+            {SPOOL_FRAME_UNPINNED, true, 0, i},
+            {SPOOL_FRAME_UNPINNED, false, 0, i},
+            {SPOOL_FRAME_TRUNCATED, false, 0, 0},
+        };
+
+        rc = spool_writer_sample(w, i, 7, 1 + i, frames, 4);
+        if (rc == 0 && i % 50 == 0)
+            rc = spool_writer_annotate(w, 7, "comm", "name");
+        if (rc == 0 && i % 70 == 0)
+            rc = spool_writer_deactivate_module(w, 3);
+    }
+    if (rc == 0)
+        rc = spool_writer_finish(w);
+    assert_true(rc == 0 || rc == SPOOL_ERR_NOMEM);
+    if (rc < 0)
+        assert_writer_stuck(w);
+    spool_writer_free(w);
+}
+
+static void writing_samples_survives_every_failing_allocation(void **state)
+{
+    struct bytes none = {0};
+
+    (void)state;
+    try_every_allocation(run_writer, &none);
+}
+
+static void run_large_record(const struct bytes *b)
+{
+    struct spool_header h = {.version = 4};
+    struct spool_record rec = {.type = SPOOL_RECORD_MODULE,
+                               .module = {.pid = 7, .path = (const char *)b->data, .path_size = b->size}};
+    struct spool_writer *w = spool_writer_new();
+    int rc;
+
+    if (w == NULL)
+        return;
+    rc = spool_writer_open_callback(w, ignore_bytes, NULL, &h);
+    if (rc == 0)
+        rc = spool_writer_put(w, &rec);
+    assert_true(rc == 0 || rc == SPOOL_ERR_NOMEM);
+    if (rc < 0)
+        assert_writer_stuck(w);
+    spool_writer_free(w);
+}
+
+static void writing_a_record_larger_than_the_buffer_survives_every_failing_allocation(void **state)
+{
+    struct bytes path = {0};
+
+    (void)state;
+    for (int i = 0; i < 1000000; i++)
+        bytes_byte(&path, 'p');
+    try_every_allocation(run_large_record, &path);
+    bytes_free(&path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reading_memory_survives_every_failing_allocation),
+        cmocka_unit_test(reading_a_descriptor_survives_every_failing_allocation),
+        cmocka_unit_test(reading_gzip_survives_every_failing_allocation),
+        cmocka_unit_test(a_path_longer_than_any_window_survives_every_failing_allocation),
+        cmocka_unit_test(loading_a_snapshot_survives_every_failing_allocation),
+        cmocka_unit_test(writing_samples_survives_every_failing_allocation),
+        cmocka_unit_test(writing_a_record_larger_than_the_buffer_survives_every_failing_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
