@@ -17,7 +17,7 @@
 struct module_class {
     bool used;
     bool kernel;
-    int32_t pid; /* 0 for the kernel's */
+    int32_t pid;   /* 0 for the kernel's */
     uint32_t *ids; /* ascending */
     size_t count, capacity;
     size_t live_from; /* all before it are retired */
@@ -54,9 +54,9 @@ static void *grow(void *array, size_t *capacity, size_t count, size_t element_by
 }
 
 /* Through a void pointer of the table, because a T ** is no void **. */
-#define GROW(t, array, capacity, count)                                              \
-    (((t)->grown = grow((array), &(capacity), (count), sizeof *(array))) != NULL     \
-         ? ((array) = (t)->grown, true)                                              \
+#define GROW(t, array, capacity, count)                                          \
+    (((t)->grown = grow((array), &(capacity), (count), sizeof *(array))) != NULL \
+         ? ((array) = (t)->grown, true)                                          \
          : false)
 
 void spoolint_table_init(struct table *t)

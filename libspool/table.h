@@ -10,9 +10,9 @@
 
 /* 16 bytes a frame: there may be 2^32-2 of them. */
 struct table_frame {
-    uint64_t address;     /* pinned: in the file; unpinned: absolute; marker: 0 */
-    uint32_t module;      /* pinned: module id; unpinned: modules defined before it (its limit) */
-    uint8_t kind;         /* enum spool_frame_kind */
+    uint64_t address; /* pinned: in the file; unpinned: absolute; marker: 0 */
+    uint32_t module;  /* pinned: module id; unpinned: modules defined before it (its limit) */
+    uint8_t kind;     /* enum spool_frame_kind */
     uint8_t kernel;
 };
 
@@ -38,8 +38,8 @@ struct table {
     size_t note_capacity;
 
     uint64_t hash_seed;
-    struct arena *arena;           /* paths and JIT names */
-    struct module_class *classes;  /* by process, and one for the kernel */
+    struct arena *arena;          /* paths and JIT names */
+    struct module_class *classes; /* by process, and one for the kernel */
     size_t class_count, class_capacity;
     struct locate_memo *memo;
     size_t memo_count, memo_capacity;

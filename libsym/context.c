@@ -160,7 +160,8 @@ int symint_context_load_kernel(struct sym_context *c, const struct sym_kernel *k
     case SYM_ERR_FORMAT:
         return fail(c, rc, "%s: no line of it is a kernel symbol", k.kallsyms);
     default:
-        return fail(c, rc, "%s: %s", k.kallsyms, error != 0 ? strerror(error) : "not a regular file");
+        return fail(c, rc, "%s: %s", k.kallsyms,
+                    error != 0 ? strerror(error) : "not a regular file");
     }
 }
 
@@ -256,7 +257,8 @@ static int load_process(struct sym_context *c, int32_t pid, const struct symint_
         if (rc != 0)
             return rc;
     }
-    memmove(&c->processes[at + 1], &c->processes[at], (c->process_count - at) * sizeof(*c->processes));
+    memmove(&c->processes[at + 1], &c->processes[at],
+            (c->process_count - at) * sizeof(*c->processes));
     c->processes[at] = p;
     c->process_count++;
     *out = p;
@@ -278,15 +280,16 @@ int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf
 
 /* What an answer depends on decides its key. */
 enum answer_kind {
-    ANSWER_FILE,    /* file, segment, rel */
-    ANSWER_NATIVE,  /* file, rel */
-    ANSWER_JIT,     /* module, abs */
-    ANSWER_PERF,    /* module or none, process, abs */
-    ANSWER_KERNEL,  /* module or none, generation of the table, abs */
-    ANSWER_ADDRESS  /* module or none, reason, kernel, rel or abs */
+    ANSWER_FILE,   /* file, segment, rel */
+    ANSWER_NATIVE, /* file, rel */
+    ANSWER_JIT,    /* module, abs */
+    ANSWER_PERF,   /* module or none, process, abs */
+    ANSWER_KERNEL, /* module or none, generation of the table, abs */
+    ANSWER_ADDRESS /* module or none, reason, kernel, rel or abs */
 };
 
-static struct symint_answer answer_key(enum answer_kind kind, uint32_t who, uint64_t b, uint64_t address)
+static struct symint_answer answer_key(enum answer_kind kind, uint32_t who, uint64_t b,
+                                       uint64_t address)
 {
     return (struct symint_answer){.a = (uint64_t)kind << 32 | who, .b = b, .address = address};
 }
@@ -338,7 +341,8 @@ static int remember(struct sym_context *c, const struct symint_answer *answer)
 }
 
 /* Stores a chain of one frame. */
-static int remember_frame(struct sym_context *c, struct symint_answer *key, const struct sym_frame *frame)
+static int remember_frame(struct sym_context *c, struct symint_answer *key,
+                          const struct sym_frame *frame)
 {
     struct sym_frame *copy = symint_arena_alloc(&c->strings.arena, sizeof(*copy));
     if (copy == NULL)
@@ -384,7 +388,8 @@ static void set_start(struct sym_frame *f, uint64_t distance)
 static int answer_address(struct lookup *l, enum sym_miss miss)
 {
     struct sym_frame f = blank_frame(l);
-    l->answer = answer_key(ANSWER_ADDRESS, l->who, (uint64_t)miss << 1 | l->kernel, f.function_start);
+    l->answer =
+        answer_key(ANSWER_ADDRESS, l->who, (uint64_t)miss << 1 | l->kernel, f.function_start);
     if (recall(l->c, &l->answer))
         return 0;
     f.miss = miss;
@@ -392,7 +397,8 @@ static int answer_address(struct lookup *l, enum sym_miss miss)
 }
 
 /* Name, and for Python's entries file and kind, of generated code. */
-static int set_generated_name(struct sym_context *c, struct sym_frame *f, const char *entry, size_t size)
+static int set_generated_name(struct sym_context *c, struct sym_frame *f, const char *entry,
+                              size_t size)
 {
     const char *name;
     const char *file;
@@ -474,8 +480,8 @@ static int answer_kernel(struct lookup *l)
     if (e == NULL)
         return answer_address(l, SYM_MISS_NO_SYMBOL);
     uint64_t shift = l->module != NULL ? l->query->abs - l->query->rel : 0;
-    l->answer =
-        answer_key(ANSWER_KERNEL, l->who, symint_mix(shift) ^ l->c->kernel_generation, l->query->abs);
+    l->answer = answer_key(ANSWER_KERNEL, l->who, symint_mix(shift) ^ l->c->kernel_generation,
+                           l->query->abs);
     if (recall(l->c, &l->answer))
         return 0;
     struct symint_text *t;
@@ -510,7 +516,8 @@ static void set_python_flags(const struct lookup *l, struct sym_frame *f)
 }
 
 /* Display and raw name from a linkage name. */
-static int set_linkage_name(struct sym_context *c, struct sym_frame *f, const char *name, size_t size)
+static int set_linkage_name(struct sym_context *c, struct sym_frame *f, const char *name,
+                            size_t size)
 {
     struct symint_text *t = symint_intern_name(&c->strings, name, size);
     const char *display = t != NULL ? symint_display(&c->strings, t, c->options.demangle) : NULL;
@@ -613,8 +620,9 @@ static int call_native(struct lookup *l, const struct symint_file *file)
             c->native_capacity = wanted;
         }
         memset(c->native_frames, 0, c->native_capacity * sizeof(*c->native_frames));
-        int n = c->options.native(c->options.native_user, file->path->text, id, file->build_id->size,
-                                  l->query, c->native_frames, c->native_capacity);
+        int n =
+            c->options.native(c->options.native_user, file->path->text, id, file->build_id->size,
+                              l->query, c->native_frames, c->native_capacity);
         if (n < 0 || (size_t)n <= c->native_capacity)
             return n;
         if ((size_t)n > MAX_NATIVE_FRAMES)
@@ -684,8 +692,8 @@ static int find_answer(struct lookup *l)
     return anonymous ? answer_address(l, miss) : answer_file(l);
 }
 
-int sym_resolve(struct sym_context *c, const struct sym_query *query, const struct sym_frame **frames,
-                size_t *count)
+int sym_resolve(struct sym_context *c, const struct sym_query *query,
+                const struct sym_frame **frames, size_t *count)
 {
     if (!c->open)
         return fail(c, SYM_ERR_MISUSE, "the context is not open");

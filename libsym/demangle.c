@@ -18,8 +18,8 @@
 /* libiberty's parsers call themselves for every level of a name, up to one level per byte and some 130 bytes
  * of stack per level. The fence: short names run where we are, others on a stack made for the worst case. */
 #define MAX_DIRECT_LEVELS ((size_t)4 * 1024)
-#define MAX_LEVELS ((size_t)256 * 1024)
-#define DEEP_STACK_SIZE ((size_t)128 * 1024 * 1024)
+#define MAX_LEVELS ((size_t)64 * 1024)
+#define DEEP_STACK_SIZE ((size_t)64 * 1024 * 1024)
 
 /* libiberty refuses names with more bytes than half of this unless the limit is lifted. */
 #define MAX_PLAIN_INPUT (DEMANGLE_RECURSION_LIMIT / 2)
@@ -53,8 +53,8 @@ static size_t clone_suffix(const char *p, size_t size)
         const char *text;
         bool number; /* needed */
     } suffixes[] = {
-        {".cold", false},   {".part", true},     {".constprop", true}, {".isra", true},
-        {".lto_priv", true}, {".llvm", true},
+        {".cold", false}, {".part", true},     {".constprop", true},
+        {".isra", true},  {".lto_priv", true}, {".llvm", true},
     };
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         size_t n = strlen(suffixes[i].text);
@@ -266,7 +266,8 @@ static size_t d_levels(const char *name, size_t size)
                 back = back * 26 + (size_t)(name[k++] - 'A');
             if (k < size && name[k] >= 'a' && name[k] <= 'z') {
                 back = back * 26 + (size_t)(name[k] - 'a');
-                bool type = back > 0 && back <= i && !(name[i - back] >= '0' && name[i - back] <= '9');
+                bool type =
+                    back > 0 && back <= i && !(name[i - back] >= '0' && name[i - back] <= '9');
                 total += type ? grown[i] - grown[i - back] + size : 0;
             }
         }
@@ -298,8 +299,7 @@ static void run_d(struct job *job)
  * cplus_demangle_v3_callback, whose stack use is why libiberty limits its input. */
 static void run_tree(struct job *job)
 {
-    struct demangle_component *tree =
-        cplus_demangle_v3_components(job->name, OPTIONS, &job->tree);
+    struct demangle_component *tree = cplus_demangle_v3_components(job->name, OPTIONS, &job->tree);
     if (tree == NULL)
         return;
     if (job->brief) {

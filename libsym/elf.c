@@ -273,7 +273,8 @@ static int read_sections(struct symint_elf *e, enum sym_miss *miss, const char *
         *miss = SYM_MISS_DAMAGED;
         return 0;
     }
-    int rc = load(&e->input, e->section_offset, e->section_count * section_header_size(e), &headers, miss);
+    int rc = load(&e->input, e->section_offset, e->section_count * section_header_size(e), &headers,
+                  miss);
     if (headers == NULL)
         return rc;
     e->sections = calloc((size_t)e->section_count + 1, sizeof(*e->sections));
@@ -443,7 +444,8 @@ static bool in_pages(const struct symint_elf *e, const struct segment *s, uint64
     return offset >= (s->offset & ~mask) && offset <= (last | mask);
 }
 
-bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment, uint64_t *vaddr)
+bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment,
+                      uint64_t *vaddr)
 {
     const struct segment *found = NULL;
     bool claimed = false;
@@ -476,13 +478,15 @@ bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segm
 }
 
 /* The file offset and the bytes that follow it in its segment, for an address any segment has. */
-static bool find_address(const struct symint_elf *e, uint64_t vaddr, uint64_t *offset, uint64_t *room)
+static bool find_address(const struct symint_elf *e, uint64_t vaddr, uint64_t *offset,
+                         uint64_t *room)
 {
     for (uint32_t i = 0; i < e->segment_count; i++) {
         const struct segment *s = &e->segments[i];
         if (vaddr >= s->vaddr && vaddr - s->vaddr < s->size && s->offset <= e->input.size) {
             uint64_t ahead = vaddr - s->vaddr;
-            uint64_t size = s->size < e->input.size - s->offset ? s->size : e->input.size - s->offset;
+            uint64_t size =
+                s->size < e->input.size - s->offset ? s->size : e->input.size - s->offset;
             if (ahead >= size)
                 continue;
             *offset = s->offset + ahead;
@@ -548,7 +552,8 @@ static bool is_mapping_symbol(const struct symint_elf *e, const char *name)
 }
 
 /* The end of the code a value lies in, by its section or, when those are gone, by its segment. */
-static bool find_limit(const struct symint_elf *e, uint64_t section, uint64_t value, uint64_t *limit)
+static bool find_limit(const struct symint_elf *e, uint64_t section, uint64_t value,
+                       uint64_t *limit)
 {
     if (e->sections != NULL) {
         if (section >= e->section_count || !e->sections[section].executable)
@@ -627,7 +632,8 @@ static void fetch_name(const struct symint_elf *e, const struct table *t, uint64
 static size_t underscores(struct name n)
 {
     if (n.size >= 2 && n.text[0] == '_' &&
-        (n.text[1] == 'Z' || n.text[1] == 'R' || (n.size >= 3 && n.text[1] == '_' && n.text[2] == 'Z')))
+        (n.text[1] == 'Z' || n.text[1] == 'R' ||
+         (n.size >= 3 && n.text[1] == '_' && n.text[2] == 'Z')))
         return 0;
     size_t count = 0;
     while (count < n.size && n.text[count] == '_')
@@ -673,7 +679,8 @@ static int compare_extents(const void *a, const void *b)
 
 /* How far a sizeless symbol may reach as far as the other table is concerned: not at all inside one of its
  * sized symbols, else to its next one. */
-static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_segments *other, uint64_t start)
+static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_segments *other,
+                               uint64_t start)
 {
     size_t low = 0;
     size_t high = other->count;
@@ -1024,13 +1031,14 @@ int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why
     }
     enum sym_miss damage = SYM_MISS_NONE;
     bool any = false;
-    for (uint8_t i = SOURCES; i-- > 0 && rc == 0;) { /* .dynsym first: it limits sizeless symbols of .symtab */
+    for (uint8_t i = SOURCES;
+         i-- > 0 && rc == 0;) { /* .dynsym first: it limits sizeless symbols of .symtab */
         if (!places[i].found)
             continue;
         const struct symint_segments none = {0};
         enum sym_miss table_miss;
-        rc = read_table(e, &places[i], i, &entry_count, i == SYMTAB ? &found[DYNSYM] : &none, &found[i],
-                        &table_miss);
+        rc = read_table(e, &places[i], i, &entry_count, i == SYMTAB ? &found[DYNSYM] : &none,
+                        &found[i], &table_miss);
         any |= table_miss == SYM_MISS_NONE;
         damage = table_miss != SYM_MISS_NONE ? table_miss : damage;
     }

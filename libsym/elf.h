@@ -34,7 +34,8 @@ uint32_t symint_elf_segment(const struct symint_elf *e, uint64_t mapping_offset)
 
 /* The address, as the file states it, of a file offset seen through a mapping of that segment. False: in no
  * executable segment. */
-bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment, uint64_t *vaddr);
+bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment,
+                      uint64_t *vaddr);
 
 struct symint_symbol {
     uint64_t start;

@@ -160,7 +160,8 @@ static enum line_kind parse_line(const char *text, const char *p, const char *en
     if (p == start || p - start > 16 || end - p < 4 || !is_blank(*p) || !is_blank(p[2]))
         return LINE_BAD;
     char type = p[1];
-    if (!((type >= 'a' && type <= 'z') || (type >= 'A' && type <= 'Z') || type == '?' || type == '-'))
+    if (!((type >= 'a' && type <= 'z') || (type >= 'A' && type <= 'Z') || type == '?' ||
+          type == '-'))
         return LINE_BAD;
     p += 3;
     const char *name = p;
@@ -354,7 +355,8 @@ static int parse_lines(struct symint_kernel *k, size_t size, bool *any_address)
             k->lines++;
             *any_address |= e->start != 0;
         }
-        if (kind == LINE_KEPT && e->start != 0)
+        /* The last address of all would begin an entry without an end. */
+        if (kind == LINE_KEPT && e->start != 0 && e->start != UINT64_MAX)
             k->count++;
         p = line_end + 1;
     }
@@ -403,7 +405,8 @@ void symint_kernel_free(struct symint_kernel *k)
     *k = (struct symint_kernel){0};
 }
 
-const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel *k, uint64_t address)
+const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel *k,
+                                                     uint64_t address)
 {
     size_t low = 0;
     size_t high = k->count;
@@ -420,7 +423,8 @@ const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel 
 }
 
 int symint_kernel_load(struct symint_kernel *k, const struct sym_kernel *kernel,
-                       const struct symint_kernel_paths *paths, enum sym_kernel_state *state, int *error)
+                       const struct symint_kernel_paths *paths, enum sym_kernel_state *state,
+                       int *error)
 {
     bool named = kernel->kallsyms != NULL;
     const char *path = named ? kernel->kallsyms : paths->kallsyms;

@@ -43,10 +43,12 @@ int symint_kernel_parse(struct symint_kernel *k, char *text, size_t size, const 
 void symint_kernel_free(struct symint_kernel *k);
 
 /* The entry that contains an address, NULL: none. */
-const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel *k, uint64_t address);
+const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel *k,
+                                                     uint64_t address);
 
 /* sym_kernel_load without a context. *error is an errno for SYM_ERR_IO, 0 for none. */
 int symint_kernel_load(struct symint_kernel *k, const struct sym_kernel *kernel,
-                       const struct symint_kernel_paths *paths, enum sym_kernel_state *state, int *error);
+                       const struct symint_kernel_paths *paths, enum sym_kernel_state *state,
+                       int *error);
 
 #endif

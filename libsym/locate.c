@@ -31,7 +31,8 @@ static int open_path(int root, const char *path)
         return open(path, O_PATH | O_CLOEXEC);
 #ifdef SYS_openat2
     /* In a container's root an absolute symbolic link means the container's files, not ours. */
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
     for (int tries = 0; tries < 8; tries++) {
         int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
         if (fd >= 0)
@@ -56,7 +57,8 @@ static int reopen(int handle)
     return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss, int *error)
+int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,
+                        int *error)
 {
     int root = -1;
     int handle = -1;
@@ -156,7 +158,8 @@ struct search {
     struct symint_located *out;
 };
 
-static int set_detail(struct search *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int set_detail(struct search *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static int set_detail(struct search *s, const char *format, ...)
 {
@@ -239,8 +242,9 @@ static int try_path(struct search *s, const char *path)
     return rc;
 }
 
-int symint_locate(struct symint_arena *arena, const char *sysroot, const char *path, size_t path_size,
-                  const uint8_t *build_id, size_t build_id_size, struct symint_located *out)
+int symint_locate(struct symint_arena *arena, const char *sysroot, const char *path,
+                  size_t path_size, const uint8_t *build_id, size_t build_id_size,
+                  struct symint_located *out)
 {
     struct search s = {.arena = arena,
                        .sysroot = sysroot,
@@ -250,8 +254,8 @@ int symint_locate(struct symint_arena *arena, const char *sysroot, const char *p
     *out = (struct symint_located){.miss = SYM_MISS_NO_FILE, .detail = ""};
     /* The kernel gives every file an absolute path; `[vdso]` and its like were never on a disk. */
     if (path_size == 0 || path[0] != '/' || memchr(path, '\0', path_size) != NULL)
-        return set_detail(&s, "%.*s: not the name of a file", (int)(path_size < 4096 ? path_size : 4096),
-                          path);
+        return set_detail(&s, "%.*s: not the name of a file",
+                          (int)(path_size < 4096 ? path_size : 4096), path);
     int rc = try_path(&s, path);
     size_t suffix = sizeof(deleted) - 1;
     if (rc != 0 || out->elf != NULL || path_size <= suffix ||
@@ -262,8 +266,10 @@ int symint_locate(struct symint_arena *arena, const char *sysroot, const char *p
     if (build_id_size == 0)
         return out->miss != SYM_MISS_NO_FILE
                    ? 0
-                   : set_detail(&s, "%s: it was deleted, and no build id was recorded to know another file by",
-                                path);
+                   : set_detail(
+                         &s,
+                         "%s: it was deleted, and no build id was recorded to know another file by",
+                         path);
     char *plain = strndup(path, path_size - suffix);
     if (plain == NULL)
         return SYM_ERR_NOMEM;

@@ -46,7 +46,8 @@ const char *sym_display_path(const char *path, size_t path_size, size_t *size)
 
 bool sym_is_anonymous_path(const char *path, size_t path_size)
 {
-    static const char *const whole[] = {"//anon", "[heap]", "[stack]", "/dev/zero", "/anon_hugepage"};
+    static const char *const whole[] = {"//anon", "[heap]", "[stack]", "/dev/zero",
+                                        "/anon_hugepage"};
     static const char *const begin[] = {"[anon", "[stack:", "/memfd:", "memfd:", "/SYSV", "//anon"};
     if (path == NULL)
         return true;
@@ -77,7 +78,8 @@ static int compare_names(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static int copy_names(struct symint_module *m, struct symint_strings *s, const struct sym_module *module)
+static int copy_names(struct symint_module *m, struct symint_strings *s,
+                      const struct sym_module *module)
 {
     size_t count = module->jit_name_count;
     if (count == 0)
@@ -122,7 +124,8 @@ done:
     return rc;
 }
 
-const struct symint_jit_name *symint_module_jit_name(const struct symint_module *m, uint64_t address)
+const struct symint_jit_name *symint_module_jit_name(const struct symint_module *m,
+                                                     uint64_t address)
 {
     uint32_t owner = symint_segments_find(&m->name_index, address);
     return owner == SYMINT_NO_OWNER ? NULL : &m->names[owner];
@@ -164,8 +167,8 @@ static int grow_files(struct symint_registry *r)
     return 0;
 }
 
-static int find_file(struct symint_registry *r, struct symint_strings *s, const char *path, size_t path_size,
-                     const struct sym_module *module, uint32_t *file)
+static int find_file(struct symint_registry *r, struct symint_strings *s, const char *path,
+                     size_t path_size, const struct sym_module *module, uint32_t *file)
 {
     const struct symint_text *name = symint_intern(s, path, path_size);
     size_t id_size = module->build_id != NULL ? module->build_id_size : 0;
@@ -213,7 +216,9 @@ int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
     if (r->count >= SYM_NO_MODULE - 1)
         return SYM_ERR_LIMIT;
     if (r->count == r->capacity) {
-        uint32_t capacity = r->capacity == 0 ? 64 : r->capacity > UINT32_MAX / 2 ? UINT32_MAX : r->capacity * 2;
+        uint32_t capacity = r->capacity == 0               ? 64
+                            : r->capacity > UINT32_MAX / 2 ? UINT32_MAX
+                                                           : r->capacity * 2;
         struct symint_module *modules = realloc(r->modules, capacity * sizeof(*modules));
         if (modules == NULL)
             return SYM_ERR_NOMEM;

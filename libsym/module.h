@@ -43,7 +43,7 @@ struct symint_registry {
     struct symint_file **files; /* in the arena */
     uint32_t file_count;
     uint32_t file_capacity;
-    uint32_t *slots; /* file index + 1, 0: free */
+    uint32_t *slots;     /* file index + 1, 0: free */
     uint32_t slot_count; /* a power of two or 0 */
 };
 
@@ -53,7 +53,8 @@ int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
 void symint_registry_free(struct symint_registry *r);
 
 /* The recorded JIT name at an absolute address, NULL: none. */
-const struct symint_jit_name *symint_module_jit_name(const struct symint_module *m, uint64_t address);
+const struct symint_jit_name *symint_module_jit_name(const struct symint_module *m,
+                                                     uint64_t address);
 
 /* The module's file, located and read at the first call. NULL: out of memory. */
 struct symint_file *symint_module_load(struct symint_registry *r, struct symint_module *m,

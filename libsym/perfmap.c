@@ -53,7 +53,8 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *value)
 }
 
 /* START SIZE NAME; the name is all the rest of the line. */
-static bool parse_line(const char *text, const char *p, const char *end, struct symint_perf_entry *out)
+static bool parse_line(const char *text, const char *p, const char *end,
+                       struct symint_perf_entry *out)
 {
     uint64_t size;
     p = parse_hex(skip_blanks(p, end), end, &out->start);
@@ -243,7 +244,8 @@ void symint_perf_map_free(struct symint_perf_map *m)
     *m = (struct symint_perf_map){0};
 }
 
-const struct symint_perf_entry *symint_perf_map_find(const struct symint_perf_map *m, uint64_t address)
+const struct symint_perf_entry *symint_perf_map_find(const struct symint_perf_map *m,
+                                                     uint64_t address)
 {
     uint32_t owner = symint_segments_find(&m->index, address);
     return owner == SYMINT_NO_OWNER ? NULL : &m->entries[owner];

@@ -28,6 +28,7 @@ int symint_perf_map_load(struct symint_perf_map *m, const char *path, bool *foun
 void symint_perf_map_free(struct symint_perf_map *m);
 
 /* The entry that contains an address, NULL: none. */
-const struct symint_perf_entry *symint_perf_map_find(const struct symint_perf_map *m, uint64_t address);
+const struct symint_perf_entry *symint_perf_map_find(const struct symint_perf_map *m,
+                                                     uint64_t address);
 
 #endif

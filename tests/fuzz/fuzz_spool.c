@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a spool: read, asked about in every way, and written again record by record; what was written must read
- * as the same records.
+ * Any bytes as a spool: read, asked about in every way, and written again record by record; what
+ * was written must read as the same records.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,12 +15,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Kept in release builds, unlike assert. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
+#define CHECK(condition)                                                    \
+    do {                                                                    \
+        if (!(condition)) {                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            abort();                                                        \
+        }                                                                   \
     } while (0)
 
 #define WALKED_MAX 300  /* frames of a stack that are looked at */
@@ -51,7 +51,8 @@ static void check_same_module(const struct spool_module *a, const struct spool_m
     }
 }
 
-static void check_same_annotation(const struct spool_annotation *a, const struct spool_annotation *b)
+static void check_same_annotation(const struct spool_annotation *a,
+                                  const struct spool_annotation *b)
 {
     check_same_module(&a->module, &b->module);
     CHECK(a->pid == b->pid && a->key == b->key && a->key_size == b->key_size);
@@ -111,7 +112,8 @@ static void check_same_record(const struct spool_record *a, const struct spool_r
 /* ---- asking ---- */
 
 /* Where a frame belongs; the answer must be one that the format allows. */
-static void locate(struct spool_reader *r, uint32_t id, int32_t pid, uint32_t *module, uint64_t *rel)
+static void locate(struct spool_reader *r, uint32_t id, int32_t pid, uint32_t *module,
+                   uint64_t *rel)
 {
     struct spool_frame f;
     const struct spool_module *m;

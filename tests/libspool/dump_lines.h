@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares what the reader makes of a spool with a dump of it that stackpulse made: JSON lines, one flat object each
- * (header, module, frame, python_runtime, sample), plain or gzip. The scanner knows this shape and no other JSON.
+ * Compares what the reader makes of a spool with a dump of it that stackpulse made: JSON lines, one
+ * flat object each (header, module, frame, python_runtime, sample), plain or gzip. The scanner
+ * knows this shape and no other JSON.
  */
 #ifndef TEST_DUMP_LINES_H
 #define TEST_DUMP_LINES_H
@@ -21,12 +22,12 @@
 static const char *dump_path;
 static unsigned dump_line_number;
 
-#define dump_fail(...)                                                                             \
-    do {                                                                                           \
-        fprintf(stderr, "%s:%u: ", dump_path, dump_line_number);                                   \
-        fprintf(stderr, __VA_ARGS__);                                                              \
-        fputc('\n', stderr);                                                                       \
-        fail();                                                                                    \
+#define dump_fail(...)                                           \
+    do {                                                         \
+        fprintf(stderr, "%s:%u: ", dump_path, dump_line_number); \
+        fprintf(stderr, __VA_ARGS__);                            \
+        fputc('\n', stderr);                                     \
+        fail();                                                  \
     } while (0)
 
 /* A whole text file, gzip or not, NUL-terminated. */
@@ -318,7 +319,8 @@ static inline const char *compare_sample_frame(const struct dump_spool *s, const
                   dump_mode(&f), p);
     if (json_is_null(module) != (rc == 0) || json_is_null(rel) != (rc == 0) ||
         (rc == 0 && got != SPOOL_NO_ID))
-        dump_fail("frame %u found in module %d instead of %.40s", frame, rc == 0 ? -1 : (int)got, p);
+        dump_fail("frame %u found in module %d instead of %.40s", frame, rc == 0 ? -1 : (int)got,
+                  p);
     if (rc != 0 && (rc != 1 || json_u64(module) != got || json_u64(rel) != got_rel))
         dump_fail("frame %u found in module %u at 0x%llx instead of %.40s", frame, got,
                   (unsigned long long)got_rel, p);
@@ -358,7 +360,8 @@ static inline size_t compare_sample(const struct dump_spool *s, const char *line
     return count;
 }
 
-/* Compares a spool that was read without an error with all lines of its dump, which is taken apart. */
+/* Compares a spool that was read without an error with all lines of its dump, which is taken apart.
+ * */
 static inline void dump_compare(const struct dump_spool *s, char *dump, struct dump_counts *seen)
 {
     char *line, *rest = dump;

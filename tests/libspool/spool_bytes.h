@@ -229,7 +229,8 @@ static inline uint64_t random_u64(uint64_t *seed)
     return x ^ x >> 31;
 }
 
-/* Of any magnitude, extremes and powers of two with their neighbours more often than chance has it. */
+/* Of any magnitude, extremes and powers of two with their neighbours more often than chance has it.
+ * */
 static inline uint64_t random_magnitude(uint64_t *seed)
 {
     uint64_t bits = random_u64(seed);

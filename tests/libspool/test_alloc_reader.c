@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that runs out at any moment while a spool is read or written: an error that says so, nothing lost that was
- * there before, no crash. (Linked with --wrap for malloc, calloc and realloc; that nothing leaks is what the sanitizer
- * builds see.)
+ * Memory that runs out at any moment while a spool is read or written: an error that says so,
+ * nothing lost that was there before, no crash. (Linked with --wrap for malloc, calloc and realloc;
+ * that nothing leaks is what the sanitizer builds see.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ void *__wrap_realloc(void *p, size_t size);
 
 /* Allocations until one fails; below 0: none does. */
 static long left = -1;
-static bool failing_on;  /* all after it fail, too */
+static bool failing_on; /* all after it fail, too */
 static bool has_failed;
 
 static bool fails(void)
@@ -76,8 +76,8 @@ static bool stop_failing(void)
 
 #define ATTEMPTS_MAX 3000
 
-/* Calls `run` with the first, the second ... allocation failing until none is left to fail, twice: with the others
- * succeeding and with all after it failing. */
+/* Calls `run` with the first, the second ... allocation failing until none is left to fail, twice:
+ * with the others succeeding and with all after it failing. */
 static void try_every_allocation(void (*run)(const struct bytes *b), struct bytes *b)
 {
     for (int on = 0; on < 2; on++) {
@@ -93,10 +93,12 @@ static void try_every_allocation(void (*run)(const struct bytes *b), struct byte
     }
 }
 
-/* Everything that allocates: paths, JIT names, notes, loose frames of several processes, tables that have to grow. */
+/* Everything that allocates: paths, JIT names, notes, loose frames of several processes, tables
+ * that have to grow. */
 static void put_spool(struct bytes *b)
 {
-    const uint64_t rounds = 80; /* the smallest tables have 64 elements, the memo and the index more */
+    const uint64_t rounds =
+        80; /* the smallest tables have 64 elements, the memo and the index more */
 
     bytes_hex(b, "53 50 55 4c 53 45 34 00 05 90 4e 01 64 02 0a 05");
     for (uint64_t i = 0; i < rounds; i++) {
@@ -364,7 +366,8 @@ static void assert_writer_stuck(struct spool_writer *w)
 static void run_writer(const struct bytes *unused)
 {
     struct spool_header h = {.version = 4};
-    struct spool_module m = {.pid = 7, .start = 0x1000, .end = 0x9000000, .path = "/x", .path_size = 2};
+    struct spool_module m = {
+        .pid = 7, .start = 0x1000, .end = 0x9000000, .path = "/x", .path_size = 2};
     struct spool_writer *w = spool_writer_new();
     int rc;
 
@@ -409,8 +412,9 @@ static void writing_samples_survives_every_failing_allocation(void **state)
 static void run_large_record(const struct bytes *b)
 {
     struct spool_header h = {.version = 4};
-    struct spool_record rec = {.type = SPOOL_RECORD_MODULE,
-                               .module = {.pid = 7, .path = (const char *)b->data, .path_size = b->size}};
+    struct spool_record rec = {
+        .type = SPOOL_RECORD_MODULE,
+        .module = {.pid = 7, .path = (const char *)b->data, .path_size = b->size}};
     struct spool_writer *w = spool_writer_new();
     int rc;
 

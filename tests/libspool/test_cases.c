@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hand-made spools of tests/fixtures/stackpulse/cases, one rule each: the reader says of every one what stackpulse
- * says of it, be it records or a refusal.
+ * The hand-made spools of tests/fixtures/stackpulse/cases, one rule each: the reader says of every
+ * one what stackpulse says of it, be it records or a refusal.
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -33,7 +33,8 @@ static const struct refusal refusals[] = {
     {"frame id 9 did not match expected 1", SPOOL_ERR_CORRUPT, "has id 9 instead of 1"},
     {"frame module references missing id 0", SPOOL_ERR_CORRUPT, "refers to module 0 of 0"},
     {"invalid spool varint", SPOOL_ERR_CORRUPT, "has a number of more than 64 bits at byte "},
-    {"invalid utf-8 sequence of 1 bytes from index 5", SPOOL_ERR_CORRUPT, "not UTF-8 at its byte 5"},
+    {"invalid utf-8 sequence of 1 bytes from index 5", SPOOL_ERR_CORRUPT,
+     "not UTF-8 at its byte 5"},
     {"module 0 end precedes module start", SPOOL_ERR_CORRUPT, "refers to module 0, which ends at"},
     {"module deactivation references missing id 0", SPOOL_ERR_CORRUPT, "refers to module 0 of 0"},
     {"module device major too large", SPOOL_ERR_CORRUPT, "has device major 4294967296"},
@@ -66,7 +67,8 @@ static void compare_refusal(const struct dump_spool *s, const char *expected)
 {
     const char *text = spool_reader_error(s->reader);
 
-    /* "SPULSE4", which stackpulse 0.5.1 did not know yet, and a header of version 4 that is cut off. */
+    /* "SPULSE4", which stackpulse 0.5.1 did not know yet, and a header of version 4 that is cut
+     * off. */
     if (strstr(dump_path, "/magic-wrong.") != NULL) {
         assert_int_equal(s->rc, SPOOL_ERR_TRUNCATED);
         return;

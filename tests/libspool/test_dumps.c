@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorded and the synthetic spools of tests/fixtures/stackpulse against what stackpulse reads from them: every
- * module, frame and sample, and where every frame of every sample belongs.
+ * The recorded and the synthetic spools of tests/fixtures/stackpulse against what stackpulse reads
+ * from them: every module, frame and sample, and where every frame of every sample belongs.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public reader: the format's worked examples, every cut and every flipped byte of small spools, the same from a
- * file, a pipe, memory and gzip, and what it says when it is used wrongly.
+ * The public reader: the format's worked examples, every cut and every flipped byte of small
+ * spools, the same from a file, a pipe, memory and gzip, and what it says when it is used wrongly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,8 @@ static const char example_v4[] = "53 50 55 4c 53 45 34 00   00   92 c2 e8 04"
                                  "04  00 0e 09"
                                  "05  c8 d1 ac f3 0e 00 00";
 
-/* Every record type, notes, paths with odd bytes, a retired module, and a repeated sample for the fast path. */
+/* Every record type, notes, paths with odd bytes, a retired module, and a repeated sample for the
+ * fast path. */
 static void put_rich_spool(struct bytes *b)
 {
     bytes_hex(b, "53 50 55 4c 53 45 34 00 05 90 4e 01 64 01 0a 05"); /* origin 10 s before 1970 */
@@ -462,8 +463,9 @@ static void say(struct bytes *t, const char *format, ...)
 
 static void say_module(struct bytes *t, const struct spool_module *m)
 {
-    say(t, "%u pid %d kernel %d jit %d %" PRIx64 "-%" PRIx64 " +%" PRIx64 " inode %" PRIu64
-           " %u:%u.%" PRIu64 " path ",
+    say(t,
+        "%u pid %d kernel %d jit %d %" PRIx64 "-%" PRIx64 " +%" PRIx64 " inode %" PRIu64
+        " %u:%u.%" PRIu64 " path ",
         m->id, m->pid, m->kernel, m->jit, m->start, m->end, m->file_offset, m->inode, m->dev_major,
         m->dev_minor, m->inode_gen);
     bytes_put(t, m->path, m->path_size + 1);
@@ -544,8 +546,9 @@ static void say_all(struct bytes *t, struct spool_reader *r)
     struct spool_record rec;
     int rc;
 
-    say(t, "version %u start %" PRIu64 " interval %" PRIu64 " %" PRIu64 " origin %d %" PRIu64
-           " %d %" PRIu64 " %u\n",
+    say(t,
+        "version %u start %" PRIu64 " interval %" PRIu64 " %" PRIu64 " origin %d %" PRIu64
+        " %d %" PRIu64 " %u\n",
         h->version, h->start_us, h->interval_us, h->interval_ns, h->has_origin,
         h->origin.monotonic_ns, h->origin.sign, h->origin.seconds, h->origin.nanoseconds);
     while ((rc = spool_reader_next(r, &rec)) > 0)
@@ -596,8 +599,8 @@ static void *feed(void *user)
     return NULL;
 }
 
-/* The reading end. Packet mode, where the system has it, keeps small pieces apart up to the reader. (It drops what a
- * read has no room for, so spools that fill a buffer go without.) */
+/* The reading end. Packet mode, where the system has it, keeps small pieces apart up to the reader.
+ * (It drops what a read has no room for, so spools that fill a buffer go without.) */
 static int start_feeder(struct feeder *f, const struct bytes *b, size_t chunk)
 {
     int ends[2];
@@ -796,9 +799,9 @@ static void a_descriptor_is_read_from_where_it_stands(void **state)
 /* ---- damage ---- */
 
 /*
- * Reads damaged bytes in a block of their own size. Whatever they are: records up to an end, or an error that has a
- * text, never both; the verdict stays; and what was kept is a whole spool with the same records. Returns their number;
- * *rc is 0 or the error.
+ * Reads damaged bytes in a block of their own size. Whatever they are: records up to an end, or an
+ * error that has a text, never both; the verdict stays; and what was kept is a whole spool with the
+ * same records. Returns their number; *rc is 0 or the error.
  */
 static size_t assert_verdict(const uint8_t *data, size_t size, int *rc)
 {
@@ -980,6 +983,67 @@ static void gzip_cut_between_records_is_a_cut_tail(void **state)
     bytes_free(&packed);
 }
 
+/* The table of the format's description, 7.2: what a piece of a record at the end is. */
+static void the_order_of_checks_decides_between_cut_off_and_corrupt(void **state)
+{
+#define VARINTS_9 "80 80 80 80 80 80 80 80 80 "
+    static const struct {
+        unsigned version;
+        const char *tail;
+        bool corrupt;
+    } rows[] = {
+        {3, "01", false},
+        {3, "02", false},
+        {3, "03", false},
+        {3, "04", false},
+        {3, "05", false},
+        {3, "06", false},
+        {3, "07", false},
+        {3, "08", false},
+        {4, "09", false},
+        {3, "09", true},
+        {3, "0a", true},
+        {3, "00", true},
+        {3, "ff", true},
+        {1, "08", true},
+        {2, "08", false},
+        {3, "04 05", true},                   /* a thread with a wrong id */
+        {3, "04 01 8080808010", true},        /* process id 2^31 */
+        {3, "04 01 fe ff ff ff", false},      /* may still become a smaller one */
+        {3, "05 ffffffffffffffffff01", true}, /* an impossible delta */
+        {3, "05 00 01", true},                /* a missing thread */
+        {3, "05 00 00", false},
+        {3, "03 01 01", true}, /* a missing prefix */
+        {3, "03 01 00", false},
+        {3, "02 01 12", false},                               /* the code of a missing module */
+        {3, "02 01 12 00", true},                             /* and its address */
+        {3, "02 01 12 80", false},                            /* part of it */
+        {3, "01 01 0e 00 00 00 00 8080808010", true},         /* device major 2^32 */
+        {3, "01 01 0e 00 00 00 00 00 00 00 00 02 c3", false}, /* half a character of a path */
+        {3, "01 01 0e 00 00 00 00 00 00 00 00 02 c3 c3", true},
+        {3, "07 80", false},
+        {3, "07 " VARINTS_9, false},
+        {3, "07 " VARINTS_9 "80", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bytes b = {0};
+        int rc;
+
+        bytes_header(&b, rows[i].version, 0, 0);
+        bytes_module(&b, rows[i].version, 0, 7, 0, 9, 0, false, "");
+        bytes_frame(&b, 0, CODE_USER, 1);
+        bytes_stack(&b, 0, ROOT, 0);
+        bytes_thread(&b, 0, 7, 7);
+        bytes_hex(&b, rows[i].tail);
+        assert_int_equal(assert_verdict(b.data, b.size, &rc), 4);
+        if (rc != (rows[i].corrupt ? SPOOL_ERR_CORRUPT : 0))
+            fail_msg("version %u, %s: %d", rows[i].version, rows[i].tail, rc);
+        bytes_free(&b);
+    }
+}
+
 static void zeros_behind_the_last_record_are_no_cut_tail(void **state)
 {
     struct bytes b;
@@ -1025,9 +1089,10 @@ static void an_error_stays_and_leaves_the_rest_usable(void **state)
     bytes_free(&b);
 }
 
-static void a_refused_sample_does_not_move_the_clock(void **state)
+static void a_refused_sample_leaves_no_trace(void **state)
 {
     struct bytes b = {0};
+    struct spool_counts counts;
     struct spool_reader *r;
     struct spool_record rec;
 
@@ -1046,6 +1111,8 @@ static void a_refused_sample_does_not_move_the_clock(void **state)
     assert_int_equal(spool_reader_next(r, &rec), SPOOL_ERR_CORRUPT);
     assert_non_null(strstr(spool_reader_error(r), "sample record at byte "));
     assert_non_null(strstr(spool_reader_error(r), "refers to stack 1 of 1"));
+    spool_reader_counts(r, &counts);
+    assert_int_equal(counts.samples, 1);
     spool_reader_free(r);
     bytes_free(&b);
 }
@@ -1113,6 +1180,73 @@ static void both_ways_to_read_samples_judge_alike(void **state)
     }
 }
 
+static void both_ways_to_read_stack_nodes_judge_alike(void **state)
+{
+    static const struct {
+        const char *hex;
+        int rc;
+        const char *text;
+        uint32_t prefix;
+        uint32_t depth;
+    } rows[] = {
+        {"03 02 ffffffff0f 00", 1, NULL, SPOOL_NO_ID, 1},
+        {"03 02 00 01", 1, NULL, 0, 2},
+        {"03 02 01 01", 1, NULL, 1, 3},
+        {"03 8200 818000 8100", 1, NULL, 1, 3},
+        {"03 01 00 00", SPOOL_ERR_CORRUPT, "has id 1 instead of 2", 0, 0},
+        {"03 03 00 00", SPOOL_ERR_CORRUPT, "has id 3 instead of 2", 0, 0},
+        {"03 8280808010 00 00", SPOOL_ERR_CORRUPT, "has id 4294967298 instead of 2", 0, 0},
+        {"03 02 02 00", SPOOL_ERR_CORRUPT, "refers to prefix 2 of 2", 0, 0},
+        {"03 02 8080808010 00", SPOOL_ERR_CORRUPT, "refers to prefix 4294967296 of 2", 0, 0},
+        {"03 02 feffffff0f 00", SPOOL_ERR_CORRUPT, "refers to prefix 4294967294 of 2", 0, 0},
+        {"03 02 ffffffffffffffffff01 00", SPOOL_ERR_CORRUPT,
+         "refers to prefix 18446744073709551615 of 2", 0, 0},
+        {"03 02 00 02", SPOOL_ERR_CORRUPT, "refers to frame 2 of 2", 0, 0},
+        {"03 02 02 02", SPOOL_ERR_CORRUPT, "refers to prefix 2 of 2", 0, 0},
+        {"03 02 00 8080808010", SPOOL_ERR_CORRUPT, "refers to frame 4294967296 of 2", 0, 0},
+        {"03 ffffffffffffffffff02 00 00", SPOOL_ERR_CORRUPT, "has a number of more than 64", 0, 0},
+        {"03 02 ffffffffffffffffff02 00", SPOOL_ERR_CORRUPT, "has a number of more than 64", 0, 0},
+        {"03 02 00 ffffffffffffffffff02", SPOOL_ERR_CORRUPT, "has a number of more than 64", 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int near_end = 0; near_end < 2; near_end++) {
+            struct bytes b = {0};
+            struct spool_reader *r;
+            struct spool_record rec;
+            struct spool_stack stack;
+
+            bytes_header(&b, 3, 0, 0);
+            bytes_frame(&b, 0, CODE_USER, 1);
+            bytes_frame(&b, 1, CODE_USER, 2);
+            bytes_stack(&b, 0, ROOT, 0);
+            bytes_stack(&b, 1, 0, 1);
+            bytes_hex(&b, rows[i].hex);
+            for (int k = 0; !near_end && k < 20; k++)
+                bytes_deactivate_process(&b, 1);
+            r = open_bytes(&b);
+            for (int k = 0; k < 4; k++)
+                assert_int_equal(spool_reader_next(r, &rec), 1);
+            assert_int_equal(spool_reader_next(r, &rec), rows[i].rc);
+            assert_int_equal(spool_reader_stack(r, 2, &stack), rows[i].rc == 1);
+            if (rows[i].rc == 1) {
+                assert_int_equal(rec.type, SPOOL_RECORD_STACK);
+                assert_int_equal(rec.stack.id, 2);
+                assert_int_equal(rec.stack.prefix, rows[i].prefix);
+                assert_int_equal(rec.stack.depth, rows[i].depth);
+                assert_int_equal(stack.prefix, rows[i].prefix);
+                assert_int_equal(stack.frame, rec.stack.frame);
+                assert_int_equal(stack.depth, rows[i].depth);
+            } else {
+                assert_non_null(strstr(spool_reader_error(r), rows[i].text));
+            }
+            spool_reader_free(r);
+            bytes_free(&b);
+        }
+    }
+}
+
 /* ---- ids and lengths ---- */
 
 static void ids_of_2_to_the_32_are_not_truncated(void **state)
@@ -1144,7 +1278,8 @@ static void ids_of_2_to_the_32_are_not_truncated(void **state)
     }
 }
 
-/* A spool with one module whose path claims to have `length` bytes; the sparse file has `tail` of them. */
+/* A spool with one module whose path claims to have `length` bytes; the sparse file has `tail` of
+ * them. */
 static int file_with_path(uint64_t length, off_t tail, uint64_t *record_at, uint64_t *path_at)
 {
     struct bytes b = {0};
@@ -1171,7 +1306,8 @@ static long peak_kib(void)
     return usage.ru_maxrss;
 }
 
-/* Reads the file in a child: how far its peak of memory rises, in MiB. It checks the outcome itself. */
+/* Reads the file in a child: how far its peak of memory rises, in MiB. It checks the outcome
+ * itself. */
 static int peak_growth(int fd, int expected, uint64_t kept, bool cut)
 {
     pid_t child = fork();
@@ -1187,8 +1323,8 @@ static int peak_growth(int fd, int expected, uint64_t kept, bool cut)
 
         while (rc == 0 && (rc = spool_reader_next(r, &rec)) > 0)
             rc = 0;
-        right = rc == expected && spool_reader_kept_bytes(r) == kept &&
-                spool_reader_cut_tail(r) == cut;
+        right =
+            rc == expected && spool_reader_kept_bytes(r) == kept && spool_reader_cut_tail(r) == cut;
         spool_reader_free(r);
         _exit(right ? (int)((peak_kib() - before) / 1024) : 255);
     }
@@ -1200,12 +1336,8 @@ static int peak_growth(int fd, int expected, uint64_t kept, bool cut)
 
 static void a_path_length_is_not_believed_before_the_path_is_there(void **state)
 {
-    static const uint64_t lengths[] = {2 << 20,
-                                       32 << 20,
-                                       64 << 20,
-                                       (64 << 20) + 1,
-                                       (uint64_t)1 << 32,
-                                       (uint64_t)1 << 40,
+    static const uint64_t lengths[] = {2 << 20,          32 << 20,          64 << 20,
+                                       (64 << 20) + 1,   (uint64_t)1 << 32, (uint64_t)1 << 40,
                                        (uint64_t)1 << 63};
     uint64_t record_at, path_at;
 
@@ -1247,7 +1379,8 @@ static void a_path_beyond_the_limit_is_refused_where_it_is_complete(void **state
             void *data = mmap(NULL, mapped, PROT_READ, MAP_PRIVATE, fd, 0);
 
             assert_ptr_not_equal(data, MAP_FAILED);
-            ok(from_memory ? spool_reader_open_memory(r, data, mapped) : spool_reader_open_fd(r, fd));
+            ok(from_memory ? spool_reader_open_memory(r, data, mapped)
+                           : spool_reader_open_fd(r, fd));
             assert_int_equal(spool_reader_next(r, &rec), 1);
             assert_int_equal(spool_reader_next(r, &rec), missing ? 0 : SPOOL_ERR_LIMIT);
             assert_int_equal(spool_reader_kept_bytes(r), record_at);
@@ -1411,8 +1544,9 @@ static void what_is_not_a_spool_is_named_when_it_is_known(void **state)
         {INPUT("DTiJ"), SPOOL_ERR_FORMAT, "not a spool but a jitdump"},
         {INPUT("\x28\xb5\x2f\xfd\0\0\0\0"), SPOOL_ERR_FORMAT,
          "not a spool but zstd data (only gzip is unpacked)"},
-        {INPUT("\xfd" "7zXZ\0\0\0"), SPOOL_ERR_FORMAT,
-         "not a spool but xz data (only gzip is unpacked)"},
+        {INPUT("\xfd"
+               "7zXZ\0\0\0"),
+         SPOOL_ERR_FORMAT, "not a spool but xz data (only gzip is unpacked)"},
         {INPUT("BZh91AY&SY"), SPOOL_ERR_FORMAT,
          "not a spool but bzip2 data (only gzip is unpacked)"},
         {INPUT("PK\3\4\0\0\0\0"), SPOOL_ERR_FORMAT, "not a spool but a zip archive"},
@@ -1457,9 +1591,9 @@ static void what_is_not_a_spool_is_named_inside_gzip_too(void **state)
         int code;
         const char *text;
     } rows[] = {
-        {INPUT(""), SPOOL_ERR_TRUNCATED, "gzip data ends inside the header, after 0 bytes"},
+        {INPUT(""), SPOOL_ERR_TRUNCATED, "not a spool but empty"},
         {INPUT("SPULSE3\0\0"), SPOOL_ERR_TRUNCATED,
-         "gzip data ends inside the header, after 9 bytes"},
+         "the input ends inside the header, after 9 bytes"},
         {INPUT("\x0a\x04\x08\x01\x10\x02\x0a\x04"), SPOOL_ERR_FORMAT,
          "not a spool but a pprof profile"},
         {INPUT("something"), SPOOL_ERR_FORMAT, "not a spool but gzip of something else"},
@@ -1722,8 +1856,10 @@ static void the_timeline_begins_at_the_files_first_sample(void **state)
         const char *header;
         uint64_t start;
     } rows[] = {
-        {"5350554c53453100 c0843d e807", 1000000}, {"5350554c53453200 c0843d e807", 1000000},
-        {"5350554c53453300 c0843d e807", 1000000}, {"5350554c53453400 c0843d e807 00", 1000000},
+        {"5350554c53453100 c0843d e807", 1000000},
+        {"5350554c53453200 c0843d e807", 1000000},
+        {"5350554c53453300 c0843d e807", 1000000},
+        {"5350554c53453400 c0843d e807 00", 1000000},
         {"5350554c53453300 00 00", 0},
     };
     struct bytes b;
@@ -1889,10 +2025,12 @@ int main(void)
         cmocka_unit_test(every_cut_and_changed_byte_of_gzip_ends_in_records_or_an_error),
         cmocka_unit_test(damage_in_gzip_keeps_what_was_read_before_it),
         cmocka_unit_test(gzip_cut_between_records_is_a_cut_tail),
+        cmocka_unit_test(the_order_of_checks_decides_between_cut_off_and_corrupt),
         cmocka_unit_test(zeros_behind_the_last_record_are_no_cut_tail),
         cmocka_unit_test(an_error_stays_and_leaves_the_rest_usable),
-        cmocka_unit_test(a_refused_sample_does_not_move_the_clock),
+        cmocka_unit_test(a_refused_sample_leaves_no_trace),
         cmocka_unit_test(both_ways_to_read_samples_judge_alike),
+        cmocka_unit_test(both_ways_to_read_stack_nodes_judge_alike),
         cmocka_unit_test(ids_of_2_to_the_32_are_not_truncated),
         cmocka_unit_test(a_path_length_is_not_believed_before_the_path_is_there),
         cmocka_unit_test(a_huge_path_is_passed_over_without_keeping_it),

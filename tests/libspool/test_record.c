@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every check of every record in the order of its fields: a row's bytes end with the field that decides, so that each
- * shorter piece must be short and nothing behind it may matter. And decoders against encoders on random records.
+ * Every check of every record in the order of its fields: a row's bytes end with the field that
+ * decides, so that each shorter piece must be short and nothing behind it may matter. And decoders
+ * against encoders on random records.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -30,9 +31,9 @@
 #define LIMIT DECODE_PATH_LIMIT
 
 #define OVER "80 80 80 80 80 80 80 80 80 02" /* 2^64 */
-#define TWO_32 "80 80 80 80 10"             /* 2^32, as a signed number 2^31 */
-#define NONE "ff ff ff ff 0f"               /* 2^32 - 1 */
-#define MAX "ff ff ff ff ff ff ff ff ff 01" /* 2^64 - 1 */
+#define TWO_32 "80 80 80 80 10"              /* 2^32, as a signed number 2^31 */
+#define NONE "ff ff ff ff 0f"                /* 2^32 - 1 */
+#define MAX "ff ff ff ff ff ff ff ff ff 01"  /* 2^64 - 1 */
 
 struct row {
     unsigned versions;
@@ -94,7 +95,8 @@ static void decode(struct decoded *d, const struct table *t, const void *data, s
     struct cursor c = {.at = p, .end = p + size};
 
     memset(d, 0, sizeof *d);
-    d->rc = spoolint_record_decode(&c, offset_bytes, t, &d->jit, &d->rec, &d->limit_bytes, &d->error);
+    d->rc =
+        spoolint_record_decode(&c, offset_bytes, t, &d->jit, &d->rec, &d->limit_bytes, &d->error);
     d->used = (size_t)(c.at - p);
 }
 
@@ -166,10 +168,10 @@ static void check_rows(const struct row *rows, size_t count, const char *name)
     }
 }
 
-#define CHECK(name, ...)                                                                           \
-    do {                                                                                           \
-        static const struct row rows_[] = {__VA_ARGS__};                                           \
-        check_rows(rows_, sizeof rows_ / sizeof rows_[0], name);                                   \
+#define CHECK(name, ...)                                         \
+    do {                                                         \
+        static const struct row rows_[] = {__VA_ARGS__};         \
+        check_rows(rows_, sizeof rows_ / sizeof rows_[0], name); \
     } while (0)
 
 /* ---- tags ---- */
@@ -192,8 +194,8 @@ static void a_tag_is_judged_before_anything_behind_it(void **state)
                 assert_decodes(&t, b.data, 1, DECODE_SHORT, NULL);
                 continue;
             }
-            snprintf(text, sizeof text, "record at byte 100 has tag %u, which version %u does not have",
-                     tag, version);
+            snprintf(text, sizeof text,
+                     "record at byte 100 has tag %u, which version %u does not have", tag, version);
             assert_decodes(&t, b.data, 1, BAD, text);
             for (unsigned i = 0; i < 63; i++)
                 bytes_byte(&b, tag);
@@ -220,15 +222,15 @@ static void a_module_without_identity_is_checked_field_by_field(void **state)
           {V1 | V2, "01 85 80 80 80 10", BAD, "has id 4294967301 instead of 5"},
           {V1 | V2, "01 " MAX, BAD, "has id 18446744073709551615 instead of 5"},
           {V1 | V2, "01 " OVER, BAD, "has a number of more than 64 bits at byte 101"},
-          {V1 | V2, "01 05 " TWO_32, BAD,
-           "has process id 2147483648, which is no 32-bit number"},
+          {V1 | V2, "01 05 " TWO_32, BAD, "has process id 2147483648, which is no 32-bit number"},
           {V1 | V2, "01 05 81 80 80 80 10", BAD,
            "has process id -2147483649, which is no 32-bit number"},
           {V1 | V2, "01 05 " OVER, BAD, "has a number of more than 64 bits at byte 102"},
           {V1 | V2, "01 05 0e " OVER, BAD, "has a number of more than 64 bits at byte 103"},
           {V1 | V2, "01 05 0e 01 " OVER, BAD, "has a number of more than 64 bits at byte 104"},
           {V1 | V2, "01 05 0e 01 01 " OVER, BAD, "has a number of more than 64 bits at byte 105"},
-          {V1 | V2, "01 05 0e 01 01 01 " OVER, BAD, "has a number of more than 64 bits at byte 106"},
+          {V1 | V2, "01 05 0e 01 01 01 " OVER, BAD,
+           "has a number of more than 64 bits at byte 106"},
           {V1 | V2, "01 05 0e 01 01 01 01 00 " OVER, BAD,
            "has a number of more than 64 bits at byte 108"}, );
 }
@@ -245,8 +247,7 @@ static void a_module_with_identity_is_checked_field_by_field(void **state)
           {V4, "01 05 00 00 00 00 00 00 00 00 80 00", OK, NULL},
           {V3 | V4, "01 04", BAD, "has id 4 instead of 5"},
           {V3 | V4, "01 85 80 80 80 10", BAD, "has id 4294967301 instead of 5"},
-          {V3 | V4, "01 05 " TWO_32, BAD,
-           "has process id 2147483648, which is no 32-bit number"},
+          {V3 | V4, "01 05 " TWO_32, BAD, "has process id 2147483648, which is no 32-bit number"},
           {V3 | V4, "01 05 0e 00 00 00 00 " TWO_32, BAD,
            "has device major 4294967296, which is no 32-bit number"},
           {V3 | V4, "01 05 0e 00 00 00 00 " NONE MAX, BAD,
@@ -266,9 +267,15 @@ static void a_path_is_utf8_before_version_4_and_anything_in_it(void **state)
         const char *path; /* with its length */
         int at;           /* the first byte that is not UTF-8 */
     } bad[] = {
-        {"01 ff", 0},          {"01 80", 0},           {"02 c0 80", 0},
-        {"02 61 c3", 1},       {"03 ed a0 80", 0},     {"03 e0 80 af", 0},
-        {"04 f4 90 80 80", 0}, {"05 2f f0 8f bf bf", 1}, {"06 2f 61 2f e2 82 41", 3},
+        {"01 ff", 0},
+        {"01 80", 0},
+        {"02 c0 80", 0},
+        {"02 61 c3", 1},
+        {"03 ed a0 80", 0},
+        {"03 e0 80 af", 0},
+        {"04 f4 90 80 80", 0},
+        {"05 2f f0 8f bf bf", 1},
+        {"06 2f 61 2f e2 82 41", 3},
     };
     static const char *const good[] = {
         "00", "01 00", "02 c3 a9", "03 ed 9f bf", "03 ee 80 80", "03 ef bf bf", "04 f4 8f bf bf",
@@ -307,8 +314,9 @@ static void a_path_length_may_not_lead_beyond_64_bits_nor_make_anyone_allocate(v
           {V3 | V4, MODULE_TO_PATH MAX, BAD,
            "has a path of 18446744073709551615 bytes, which leads beyond 2^64-1"},
           {V3 | V4, MODULE_TO_PATH OVER, BAD, "has a number of more than 64 bits at byte 111"},
-          {V3 | V4, MODULE_TO_PATH "80 80 80 80 80 80 80 80 80 01", LIMIT, NULL}, /* 2^63 */
-          {V3 | V4, MODULE_TO_PATH "81 80 80 20", LIMIT, NULL}, /* 64 MiB and one byte */ );
+          {V3 | V4, MODULE_TO_PATH "80 80 80 80 80 80 80 80 80 01", LIMIT, NULL}, /* 2^63 ... */
+          /* ... and one byte above 64 MiB */
+          {V3 | V4, MODULE_TO_PATH "81 80 80 20", LIMIT, NULL}, );
 
     init_table(&t, 3);
     for (int beyond = 0; beyond < 2; beyond++) { /* exactly to 2^64-1, and one further */
@@ -344,7 +352,7 @@ static void a_jit_module_is_checked_field_by_field(void **state)
     CHECK("JIT module", //
           {V4, JIT "00", OK, NULL}, {V4, JIT "01 " F_TO_NAME "01 66", OK, NULL},
           {V4, JIT "02 " F_TO_NAME "01 66 " G_TO_NAME "01 67", OK, NULL},
-          {V4, JIT "02 " F_TO_NAME "00 " F_TO_NAME "00", OK, NULL}, /* one start, no names */
+          {V4, JIT "02 " F_TO_NAME "00 " F_TO_NAME "00", OK, NULL},   /* one start, no names */
           {V4, JIT "02 808002 808202 00 c08002 c18002 00", OK, NULL}, /* one inside the other */
           {V4, "09 04", BAD, "has id 4 instead of 5"},
           {V4, "09 05 00 00 00 00 00 00 00 00 00", BAD, "has process id 0, which is not positive"},
@@ -415,9 +423,9 @@ static void a_frame_is_judged_when_code_and_address_are_there(void **state)
           {ALL, "02 03 01 00", OK, NULL}, {ALL, "02 03 03 " MAX, OK, NULL},
           {ALL, "02 03 05 00", OK, NULL}, {ALL, "02 03 07 01", OK, NULL},
           {ALL, "02 03 09 01", OK, NULL}, {ALL, "02 03 " MAX " 01", OK, NULL},
-          {ALL, "02 03 00 8002", OK, NULL},       /* the module's first byte */
-          {ALL, "02 03 00 ff21", OK, NULL},       /* and its last */
-          {ALL, "02 03 02 fe1f", OK, NULL},       /* of the kernel's */
+          {ALL, "02 03 00 8002", OK, NULL}, /* the module's first byte */
+          {ALL, "02 03 00 ff21", OK, NULL}, /* and its last */
+          {ALL, "02 03 02 fe1f", OK, NULL}, /* of the kernel's */
           {ALL, "02 03 08 feffffffffffffffff01", OK, NULL},
           {ALL, "02 02", BAD, "has id 2 instead of 3"},
           {ALL, "02 83 80 80 80 10", BAD, "has id 4294967299 instead of 3"},
@@ -533,12 +541,11 @@ static void a_thread_is_checked_field_by_field(void **state)
 static void a_sample_is_checked_field_by_field(void **state)
 {
     (void)state;
-    CHECK("sample", //
+    CHECK("sample",                                                         //
           {ALL, "05 00 00 00", OK, NULL}, {ALL, "05 cf0f 01 01", OK, NULL}, /* -1000: time 0 */
           {ALL, "05 feffffffffffffffff01 00 00", OK, NULL},                 /* INT64_MAX */
           {ALL, "05 d10f", BAD, "has a time delta of -1001 ns after time 1000 ns"},
-          {ALL, "05 " MAX, BAD,
-           "has a time delta of -9223372036854775808 ns after time 1000 ns"},
+          {ALL, "05 " MAX, BAD, "has a time delta of -9223372036854775808 ns after time 1000 ns"},
           {ALL, "05 " OVER, BAD, "has a number of more than 64 bits at byte 101"},
           {ALL, "05 00 02", BAD, "refers to thread 2 of 2"},
           {ALL, "05 00 " TWO_32, BAD, "refers to thread 4294967296 of 2"},
@@ -623,7 +630,7 @@ static void a_python_record_is_checked_field_by_field(void **state)
 static void deactivations_are_checked(void **state)
 {
     (void)state;
-    CHECK("process deactivation", //
+    CHECK("process deactivation",                                   //
           {ALL, "07 0e", OK, NULL}, {ALL, "07 aa aa 01", OK, NULL}, /* an unknown process */
           {V123, "07 00", OK, NULL}, {V123, "07 " NONE, OK, NULL},
           {ALL, "07 " TWO_32, BAD, "has process id 2147483648, which is no 32-bit number"},
@@ -756,8 +763,9 @@ static void a_headers_wall_time_fits_64_bits_of_seconds(void **state)
     check_header(4, "00 00 01 00 01 " TWO_63 "00", OK, NULL);
     check_header(4, "00 00 01 00 01 " TWO_63 "01", BAD, beyond);
     check_header(4, "00 00 01 00 02 " TWO_63 "00", BAD, beyond);
-    check_header(4, "00 00 01 00 01 " MAX "00", BAD,
-                 "header has a clock origin 18446744073709551615 seconds from 1970, beyond 64 bits");
+    check_header(
+        4, "00 00 01 00 01 " MAX "00", BAD,
+        "header has a clock origin 18446744073709551615 seconds from 1970, beyond 64 bits");
 }
 
 static void header_fields_come_back_from_what_was_encoded(void **state)
@@ -774,8 +782,7 @@ static void header_fields_come_back_from_what_was_encoded(void **state)
         h.start_us = random_magnitude(&seed);
         if (h.version < 4) {
             h.interval_us = random_magnitude(&seed);
-            h.interval_ns =
-                h.interval_us > UINT64_MAX / 1000 ? UINT64_MAX : h.interval_us * 1000;
+            h.interval_ns = h.interval_us > UINT64_MAX / 1000 ? UINT64_MAX : h.interval_us * 1000;
         } else {
             h.interval_ns = random_magnitude(&seed);
             h.has_origin = random_u64(&seed) & 1;
@@ -846,7 +853,8 @@ static void random_module(uint64_t *seed, uint32_t version, struct spool_module 
         uint64_t from = i == 0 ? m->start : symbols[i - 1].start;
 
         symbols[i].start = from + random_magnitude(seed) % (m->end - from);
-        symbols[i].end = symbols[i].start + 1 + random_magnitude(seed) % (m->end - symbols[i].start);
+        symbols[i].end =
+            symbols[i].start + 1 + random_magnitude(seed) % (m->end - symbols[i].start);
         symbols[i].name = paths[(pick + i) % 5];
         symbols[i].name_size = (pick + i) % 5 == 3 ? 3 : strlen(symbols[i].name);
     }
@@ -903,8 +911,7 @@ static void random_record(uint64_t *seed, const struct table *t, struct spool_re
         rec->stack.prefix = t->stack_count > 0 && random_u64(seed) % 4 > 0
                                 ? (uint32_t)(random_u64(seed) % t->stack_count)
                                 : SPOOL_NO_ID;
-        rec->stack.depth =
-            rec->stack.prefix == SPOOL_NO_ID ? 1 : 1 + t->depths[rec->stack.prefix];
+        rec->stack.depth = rec->stack.prefix == SPOOL_NO_ID ? 1 : 1 + t->depths[rec->stack.prefix];
         return;
     case 4:
         rec->type = SPOOL_RECORD_THREAD;
@@ -924,7 +931,8 @@ static void random_record(uint64_t *seed, const struct table *t, struct spool_re
         rec->sample.tid = t->threads[rec->sample.thread].tid;
         rec->sample.delta_ns = (int64_t)(random_magnitude(seed) >> 1);
         if ((uint64_t)rec->sample.delta_ns > UINT64_MAX - t->time_ns)
-            rec->sample.delta_ns = -(int64_t)((uint64_t)rec->sample.delta_ns % (t->time_ns / 2 + 1));
+            rec->sample.delta_ns =
+                -(int64_t)((uint64_t)rec->sample.delta_ns % (t->time_ns / 2 + 1));
         rec->sample.time_ns = t->time_ns + (uint64_t)rec->sample.delta_ns;
         return;
     case 6:
@@ -1079,8 +1087,8 @@ static void every_record_comes_back_from_what_was_encoded(void **state)
                 for (size_t cut = 0; cut < b.size; cut++) {
                     struct table before = t;
 
-                    before.module_count -= rec.type == SPOOL_RECORD_MODULE ||
-                                           rec.type == SPOOL_RECORD_JIT_MODULE;
+                    before.module_count -=
+                        rec.type == SPOOL_RECORD_MODULE || rec.type == SPOOL_RECORD_JIT_MODULE;
                     before.frame_count -= rec.type == SPOOL_RECORD_FRAME;
                     before.stack_count -= rec.type == SPOOL_RECORD_STACK;
                     before.thread_count -= rec.type == SPOOL_RECORD_THREAD;

@@ -32,7 +32,8 @@ static void assert_reads(const uint8_t *data, size_t size, uint64_t expected)
     assert_int_equal(read_bounded(data, size, &value, &used), CURSOR_OK);
     assert_int_equal(value, expected);
     assert_int_equal(used, size);
-    /* The unbounded reader may look at ten bytes, of which those behind the number are no matter. */
+    /* The unbounded reader may look at ten bytes, of which those behind the number are no matter.
+     * */
     for (unsigned fill = 0; fill < 256; fill += 51) {
         memset(padded, (int)fill, sizeof padded);
         memcpy(padded, data, size);

@@ -35,8 +35,17 @@ struct image {
     bool no_sections;     /* dynamic symbols by PT_DYNAMIC and DT_HASH */
 };
 
-enum { IMAGE_NULL, IMAGE_TEXT, IMAGE_DATA, IMAGE_SYMTAB, IMAGE_STRTAB, IMAGE_DYNSYM, IMAGE_DYNSTR,
-       IMAGE_VERSYM, IMAGE_SECTIONS };
+enum {
+    IMAGE_NULL,
+    IMAGE_TEXT,
+    IMAGE_DATA,
+    IMAGE_SYMTAB,
+    IMAGE_STRTAB,
+    IMAGE_DYNSYM,
+    IMAGE_DYNSTR,
+    IMAGE_VERSYM,
+    IMAGE_SECTIONS
+};
 
 struct image_buffer {
     uint8_t *data;
@@ -59,8 +68,8 @@ static inline void image_word(struct image_buffer *b, uint64_t value)
     image_put(b, value, b->narrow ? 4 : 8);
 }
 
-static inline size_t image_table(struct image_buffer *b, const struct image_symbol *symbols, size_t count,
-                                 size_t *strings_size)
+static inline size_t image_table(struct image_buffer *b, const struct image_symbol *symbols,
+                                 size_t count, size_t *strings_size)
 {
     size_t start = b->size;
     size_t name = 1;
@@ -90,7 +99,8 @@ static inline size_t image_table(struct image_buffer *b, const struct image_symb
     return start;
 }
 
-static inline size_t image_strings(struct image_buffer *b, const struct image_symbol *symbols, size_t count)
+static inline size_t image_strings(struct image_buffer *b, const struct image_symbol *symbols,
+                                   size_t count)
 {
     size_t start = b->size;
     b->data[b->size++] = 0;
@@ -102,8 +112,9 @@ static inline size_t image_strings(struct image_buffer *b, const struct image_sy
     return start;
 }
 
-static inline void image_section(struct image_buffer *b, uint32_t type, uint64_t flags, uint64_t addr,
-                                 size_t offset, size_t size, uint32_t link, size_t entry)
+static inline void image_section(struct image_buffer *b, uint32_t type, uint64_t flags,
+                                 uint64_t addr, size_t offset, size_t size, uint32_t link,
+                                 size_t entry)
 {
     image_put(b, 0, 4);
     image_put(b, type, 4);
@@ -117,8 +128,8 @@ static inline void image_section(struct image_buffer *b, uint32_t type, uint64_t
     image_word(b, entry);
 }
 
-static inline void image_segment(struct image_buffer *b, uint32_t type, uint32_t flags, uint64_t offset,
-                                 uint64_t vaddr, uint64_t size)
+static inline void image_segment(struct image_buffer *b, uint32_t type, uint32_t flags,
+                                 uint64_t offset, uint64_t vaddr, uint64_t size)
 {
     image_put(b, type, 4);
     if (!b->narrow)
@@ -192,14 +203,14 @@ static inline uint8_t *image_build(const struct image *image, size_t *size)
     size_t sections = b.size;
     if (!image->no_sections) {
         image_section(&b, SHT_NULL, 0, 0, 0, 0, 0, 0);
-        image_section(&b, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, IMAGE_TEXT_VADDR, IMAGE_TEXT_OFFSET,
-                      IMAGE_TEXT_SIZE, 0, 0);
+        image_section(&b, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, IMAGE_TEXT_VADDR,
+                      IMAGE_TEXT_OFFSET, IMAGE_TEXT_SIZE, 0, 0);
         image_section(&b, SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0x900000, data_start, 16, 0, 0);
         image_section(&b, image->symbol_count > 0 ? SHT_SYMTAB : SHT_PROGBITS, 0, 0, symtab,
                       (image->symbol_count + 1) * sym, IMAGE_STRTAB, sym);
         image_section(&b, SHT_STRTAB, 0, 0, strtab, strings_size, 0, 0);
-        image_section(&b, image->dynamic_count > 0 ? SHT_DYNSYM : SHT_PROGBITS, 0, dynsym + shift, dynsym,
-                      (image->dynamic_count + 1) * sym, IMAGE_DYNSTR, sym);
+        image_section(&b, image->dynamic_count > 0 ? SHT_DYNSYM : SHT_PROGBITS, 0, dynsym + shift,
+                      dynsym, (image->dynamic_count + 1) * sym, IMAGE_DYNSTR, sym);
         image_section(&b, SHT_STRTAB, 0, dynstr + shift, dynstr, dynstr_size, 0, 0);
         image_section(&b, SHT_GNU_versym, 0, versym + shift, versym, (image->dynamic_count + 1) * 2,
                       IMAGE_DYNSYM, 2);

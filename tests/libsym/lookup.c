@@ -73,8 +73,11 @@ static int by_offset(const char *relative)
         char *end;
         uint64_t offset = strtoull(line, &end, 16);
         uint64_t pgoff = strtoull(end, NULL, 16);
-        struct sym_module m = {.size = sizeof(m), .path = path, .start = 0x10000000 + pgoff,
-                               .end = UINT64_MAX, .file_offset = pgoff};
+        struct sym_module m = {.size = sizeof(m),
+                               .path = path,
+                               .start = 0x10000000 + pgoff,
+                               .end = UINT64_MAX,
+                               .file_offset = pgoff};
         struct sym_query q = {.abs = 0x10000000 + offset, .rel = offset};
         const struct sym_frame *f;
         size_t count;

@@ -58,18 +58,26 @@ static void check(const struct loaded *l, uint64_t offset, const char *name, uin
         fail_msg("nothing instead of %s at %llx", name, (unsigned long long)offset);
     struct symint_symbol s = symint_elf_symbol(l->elf, number);
     if (s.name_size != strlen(name) || memcmp(s.name, name, s.name_size) != 0)
-        fail_msg("%.*s instead of %s at %llx", (int)s.name_size, s.name, name, (unsigned long long)offset);
+        fail_msg("%.*s instead of %s at %llx", (int)s.name_size, s.name, name,
+                 (unsigned long long)offset);
     assert_int_equal(s.start, BASE + start);
 }
 
-#define FUNC(name, value, size) {name, value, size, STT_FUNC, STB_GLOBAL, 0, false}
-#define LABEL(name, value) {name, value, 0, STT_NOTYPE, STB_GLOBAL, 0, false}
+#define FUNC(name, value, size)                           \
+    {                                                     \
+        name, value, size, STT_FUNC, STB_GLOBAL, 0, false \
+    }
+#define LABEL(name, value)                               \
+    {                                                    \
+        name, value, 0, STT_NOTYPE, STB_GLOBAL, 0, false \
+    }
 
 static void a_sized_symbol_covers_its_bytes_and_no_other(void **state)
 {
     (void)state;
     const struct image_symbol symbols[] = {FUNC("f", 0x10, 0x10), FUNC("g", 0x40, 0x8)};
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
+    struct loaded l =
+        load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
     check(&l, 0xf, NULL, 0);
     check(&l, 0x10, "f", 0x10);
     check(&l, 0x1f, "f", 0x10);
@@ -100,7 +108,8 @@ static void symbols_that_are_no_code_are_dropped(void **state)
         {"unique", 0x110, 8, STT_FUNC, STB_GNU_UNIQUE, 0, false},
         {"$x", 0x120, 8, STT_NOTYPE, STB_LOCAL, 0, false}, /* an ordinary name on x86 */
     };
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
+    struct loaded l =
+        load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
     for (uint64_t at = 0; at < 0x100; at++)
         check(&l, at, NULL, 0);
     check(&l, IMAGE_TEXT_SIZE, NULL, 0);
@@ -119,18 +128,19 @@ static void mapping_symbols_are_dropped(void **state)
         const char *name;
         bool dropped;
     } cases[] = {
-        {EM_ARM, "$a", true},        {EM_ARM, "$t", true},     {EM_ARM, "$d.7", true},
-        {EM_ARM, "$x", false},       {EM_AARCH64, "$x", true}, {EM_AARCH64, "$d", true},
+        {EM_ARM, "$a", true},        {EM_ARM, "$t", true},      {EM_ARM, "$d.7", true},
+        {EM_ARM, "$x", false},       {EM_AARCH64, "$x", true},  {EM_AARCH64, "$d", true},
         {EM_AARCH64, "$x.12", true}, {EM_AARCH64, "$a", false}, {EM_AARCH64, "$xyz", false},
-        {EM_RISCV, "$x", true},      {EM_RISCV, "$d", true},   {EM_RISCV, "$xrv64i2p1", true},
+        {EM_RISCV, "$x", true},      {EM_RISCV, "$d", true},    {EM_RISCV, "$xrv64i2p1", true},
         {EM_X86_64, "$x", false},    {EM_AARCH64, "$", false},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct image_symbol symbols[] = {FUNC("f", 0, 0x20),
-                                               {cases[i].name, 0x10, 0, STT_NOTYPE, STB_LOCAL, 0, false},
-                                               {cases[i].name, 0x20, 0, STT_NOTYPE, STB_LOCAL, 0, false}};
-        struct loaded l = load_image(
-            &(struct image){.symbols = symbols, .symbol_count = COUNT(symbols), .machine = cases[i].machine});
+        const struct image_symbol symbols[] = {
+            FUNC("f", 0, 0x20),
+            {cases[i].name, 0x10, 0, STT_NOTYPE, STB_LOCAL, 0, false},
+            {cases[i].name, 0x20, 0, STT_NOTYPE, STB_LOCAL, 0, false}};
+        struct loaded l = load_image(&(struct image){
+            .symbols = symbols, .symbol_count = COUNT(symbols), .machine = cases[i].machine});
         check(&l, 0x18, "f", 0);
         check(&l, 0x20, cases[i].dropped ? NULL : cases[i].name, 0x20);
         unload(&l);
@@ -155,9 +165,14 @@ static void every_class_and_byte_order_is_read(void **state)
     const struct image_symbol symbols[] = {FUNC("f", 0x10, 0x10), LABEL("label", 0x30)};
     const struct image_symbol dynamic[] = {FUNC("d", 0x50, 0x10)};
     for (int i = 0; i < 8; i++) {
-        struct image image = {.symbols = symbols, .symbol_count = COUNT(symbols), .dynamic = dynamic,
-                              .dynamic_count = 1, .build_id = "12345678901234567890", .narrow = i & 1,
-                              .big = i & 2, .no_sections = i & 4};
+        struct image image = {.symbols = symbols,
+                              .symbol_count = COUNT(symbols),
+                              .dynamic = dynamic,
+                              .dynamic_count = 1,
+                              .build_id = "12345678901234567890",
+                              .narrow = i & 1,
+                              .big = i & 2,
+                              .no_sections = i & 4};
         struct loaded l = load_image(&image);
         size_t size;
         assert_memory_equal(symint_elf_build_id(l.elf, &size), "12345678901234567890", 20);
@@ -174,9 +189,13 @@ static void every_class_and_byte_order_is_read(void **state)
 static void a_sizeless_symbol_reaches_to_the_next_one(void **state)
 {
     (void)state;
-    const struct image_symbol symbols[] = {LABEL("a", 0x10), LABEL("b", 0x20), FUNC("sized", 0x30, 0x10),
-                                           LABEL("after", 0x48), {"f", 0x60, 0, STT_FUNC, STB_LOCAL, 0, false}};
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
+    const struct image_symbol symbols[] = {LABEL("a", 0x10),
+                                           LABEL("b", 0x20),
+                                           FUNC("sized", 0x30, 0x10),
+                                           LABEL("after", 0x48),
+                                           {"f", 0x60, 0, STT_FUNC, STB_LOCAL, 0, false}};
+    struct loaded l =
+        load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
     check(&l, 0x1f, "a", 0x10);
     check(&l, 0x20, "b", 0x20);
     check(&l, 0x2f, "b", 0x20);
@@ -192,8 +211,10 @@ static void a_sizeless_symbol_reaches_to_the_next_one(void **state)
 static void a_sizeless_symbol_inside_a_sized_one_is_nothing(void **state)
 {
     (void)state;
-    const struct image_symbol symbols[] = {FUNC("outer", 0x10, 0x20), LABEL("label", 0x18), LABEL("end", 0x30)};
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
+    const struct image_symbol symbols[] = {FUNC("outer", 0x10, 0x20), LABEL("label", 0x18),
+                                           LABEL("end", 0x30)};
+    struct loaded l =
+        load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
     check(&l, 0x18, "outer", 0x10);
     check(&l, 0x2f, "outer", 0x10);
     check(&l, 0x30, "end", 0x30);
@@ -204,7 +225,8 @@ static void a_sizeless_dynamic_symbol_covers_its_address_only(void **state)
 {
     (void)state;
     const struct image_symbol dynamic[] = {LABEL("a", 0x10), FUNC("sized", 0x30, 0x10)};
-    struct loaded l = load_image(&(struct image){.dynamic = dynamic, .dynamic_count = COUNT(dynamic)});
+    struct loaded l =
+        load_image(&(struct image){.dynamic = dynamic, .dynamic_count = COUNT(dynamic)});
     check(&l, 0x10, "a", 0x10);
     check(&l, 0x11, NULL, 0);
     check(&l, 0x3f, "sized", 0x30);
@@ -216,15 +238,19 @@ static void dynamic_symbols_fill_what_the_table_leaves(void **state)
     (void)state;
     const struct image_symbol symbols[] = {FUNC("s", 0x20, 0x10)};
     const struct image_symbol dynamic[] = {FUNC("d", 0x10, 0x30), FUNC("s_alias", 0x20, 0x10)};
-    struct loaded l = load_image(&(struct image){
-        .symbols = symbols, .symbol_count = 1, .dynamic = dynamic, .dynamic_count = COUNT(dynamic)});
+    struct loaded l = load_image(&(struct image){.symbols = symbols,
+                                                 .symbol_count = 1,
+                                                 .dynamic = dynamic,
+                                                 .dynamic_count = COUNT(dynamic)});
     check(&l, 0x10, "d", 0x10);
     check(&l, 0x1f, "d", 0x10);
     check(&l, 0x20, "s", 0x20);
     check(&l, 0x2f, "s", 0x20);
     check(&l, 0x30, "d", 0x10);
-    assert_int_equal(symint_elf_symbol(l.elf, symint_elf_find(l.elf, BASE + 0x10)).origin, SYM_ORIGIN_DYNSYM);
-    assert_int_equal(symint_elf_symbol(l.elf, symint_elf_find(l.elf, BASE + 0x20)).origin, SYM_ORIGIN_SYMTAB);
+    assert_int_equal(symint_elf_symbol(l.elf, symint_elf_find(l.elf, BASE + 0x10)).origin,
+                     SYM_ORIGIN_DYNSYM);
+    assert_int_equal(symint_elf_symbol(l.elf, symint_elf_find(l.elf, BASE + 0x20)).origin,
+                     SYM_ORIGIN_SYMTAB);
     unload(&l);
 }
 
@@ -232,9 +258,12 @@ static void a_sizeless_symbol_does_not_hide_a_dynamic_one(void **state)
 {
     (void)state;
     const struct image_symbol symbols[] = {LABEL("a", 0x10), LABEL("b", 0x28), LABEL("c", 0x40)};
-    const struct image_symbol dynamic[] = {FUNC("d", 0x20, 0x10), LABEL("c", 0x40), LABEL("e", 0x60)};
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols),
-                                                 .dynamic = dynamic, .dynamic_count = COUNT(dynamic)});
+    const struct image_symbol dynamic[] = {FUNC("d", 0x20, 0x10), LABEL("c", 0x40),
+                                           LABEL("e", 0x60)};
+    struct loaded l = load_image(&(struct image){.symbols = symbols,
+                                                 .symbol_count = COUNT(symbols),
+                                                 .dynamic = dynamic,
+                                                 .dynamic_count = COUNT(dynamic)});
     check(&l, 0x1f, "a", 0x10);
     check(&l, 0x20, "d", 0x20);
     check(&l, 0x28, "d", 0x20);
@@ -249,9 +278,11 @@ static void a_sizeless_symbol_does_not_hide_a_dynamic_one(void **state)
 static void the_innermost_sized_symbol_wins(void **state)
 {
     (void)state;
-    const struct image_symbol symbols[] = {FUNC("all", 0x0, 0x100), FUNC("outer", 0x10, 0x80), FUNC("inner", 0x20, 0x10),
-                                           FUNC("crossing", 0x80, 0x40), FUNC("short", 0x0, 0x8)};
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
+    const struct image_symbol symbols[] = {FUNC("all", 0x0, 0x100), FUNC("outer", 0x10, 0x80),
+                                           FUNC("inner", 0x20, 0x10), FUNC("crossing", 0x80, 0x40),
+                                           FUNC("short", 0x0, 0x8)};
+    struct loaded l =
+        load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
     check(&l, 0x0, "short", 0x0);
     check(&l, 0x8, "all", 0x0);
     check(&l, 0x10, "outer", 0x10);
@@ -274,7 +305,8 @@ static void nesting_agrees_with_the_rule_applied_address_by_address(void **state
         size_t count = 1 + (size_t)rand() % COUNT(symbols);
         for (size_t i = 0; i < count; i++) {
             snprintf(names[i], sizeof(names[i]), "n%02zu", i);
-            symbols[i] = (struct image_symbol)FUNC(names[i], (uint64_t)(rand() % 64), (uint64_t)(rand() % 40));
+            symbols[i] = (struct image_symbol)FUNC(names[i], (uint64_t)(rand() % 64),
+                                                   (uint64_t)(rand() % 40));
         }
         struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = count});
         for (uint64_t at = 0; at < 120; at++) {
@@ -283,7 +315,8 @@ static void nesting_agrees_with_the_rule_applied_address_by_address(void **state
                 const struct image_symbol *s = &symbols[i];
                 if (s->size == 0 || at < s->value || at >= s->value + s->size)
                     continue;
-                if (best == NULL || s->value > best->value || (s->value == best->value && s->size < best->size))
+                if (best == NULL || s->value > best->value ||
+                    (s->value == best->value && s->size < best->size))
                     best = s; /* of aliases the smaller name, which is the earlier one */
             }
             if (best == NULL) {
@@ -294,7 +327,8 @@ static void nesting_agrees_with_the_rule_applied_address_by_address(void **state
                         latest = symbols[i].value;
                 bool sized = false;
                 for (size_t i = 0; i < count; i++)
-                    if (symbols[i].value == latest && symbols[i].size == 0 && latest <= at && best == NULL)
+                    if (symbols[i].value == latest && symbols[i].size == 0 && latest <= at &&
+                        best == NULL)
                         best = &symbols[i];
                 for (size_t i = 0; i < count && best != NULL; i++)
                     sized |= symbols[i].size > 0 && symbols[i].value <= latest &&
@@ -311,16 +345,16 @@ static void nesting_agrees_with_the_rule_applied_address_by_address(void **state
 /* Each is better than all that follow, by one rule of the same-address order after the other. */
 static const struct image_symbol ranks[] = {
     {"write", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},
-    {"writf", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},          /* bytewise */
-    {"writeeee", 0x10, 8, STT_FUNC, STB_GNU_UNIQUE, 0, false},   /* longer */
-    {"wr", 0x10, 8, STT_FUNC, STB_WEAK, 0, false},               /* weak */
-    {"a@VERSION_1", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},    /* not the default version */
-    {"_a", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},             /* an underscore */
-    {"__a", 0x10, 8, STT_GNU_IFUNC, STB_GLOBAL, 0, false},       /* two */
+    {"writf", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},        /* bytewise */
+    {"writeeee", 0x10, 8, STT_FUNC, STB_GNU_UNIQUE, 0, false}, /* longer */
+    {"wr", 0x10, 8, STT_FUNC, STB_WEAK, 0, false},             /* weak */
+    {"a@VERSION_1", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},  /* not the default version */
+    {"_a", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},           /* an underscore */
+    {"__a", 0x10, 8, STT_GNU_IFUNC, STB_GLOBAL, 0, false},     /* two */
     {"__GI___libc_write", 0x10, 8, STT_FUNC, STB_GLOBAL, 0, false},
-    {"b", 0x10, 8, STT_FUNC, STB_LOCAL, 0, false},               /* local */
-    {"c", 0x10, 8, STT_NOTYPE, STB_GLOBAL, 0, false},            /* no type */
-    {"d", 0x10, 0, STT_FUNC, STB_GLOBAL, 0, false},              /* no size */
+    {"b", 0x10, 8, STT_FUNC, STB_LOCAL, 0, false},    /* local */
+    {"c", 0x10, 8, STT_NOTYPE, STB_GLOBAL, 0, false}, /* no type */
+    {"d", 0x10, 0, STT_FUNC, STB_GLOBAL, 0, false},   /* no size */
 };
 
 static void the_same_address_rule_does_not_depend_on_the_order_of_the_table(void **state)
@@ -338,8 +372,10 @@ static void the_same_address_rule_does_not_depend_on_the_order_of_the_table(void
                 symbols[i] = symbols[k];
                 symbols[k] = swap;
             }
-            struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = count});
-            const char *name = strcmp(ranks[first].name, "a@VERSION_1") == 0 ? "a" : ranks[first].name;
+            struct loaded l =
+                load_image(&(struct image){.symbols = symbols, .symbol_count = count});
+            const char *name =
+                strcmp(ranks[first].name, "a@VERSION_1") == 0 ? "a" : ranks[first].name;
             check(&l, 0x10, name, 0x10);
             check(&l, 0x17, name, 0x10);
             unload(&l);
@@ -362,14 +398,18 @@ static void mangled_names_have_no_leading_underscores(void **state)
 static void versions_are_cut_and_the_default_one_wins(void **state)
 {
     (void)state;
-    const struct image_symbol symbols[] = {FUNC("old@V1", 0, 8), FUNC("newer@@V2", 0, 8), FUNC("only@V1", 0x10, 8)};
-    struct loaded l = load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
+    const struct image_symbol symbols[] = {FUNC("old@V1", 0, 8), FUNC("newer@@V2", 0, 8),
+                                           FUNC("only@V1", 0x10, 8)};
+    struct loaded l =
+        load_image(&(struct image){.symbols = symbols, .symbol_count = COUNT(symbols)});
     check(&l, 0, "newer", 0);
     check(&l, 0x10, "only", 0x10);
     unload(&l);
-    const struct image_symbol dynamic[] = {{"old", 0, 8, STT_FUNC, STB_GLOBAL, 0, true}, FUNC("newer", 0, 8)};
+    const struct image_symbol dynamic[] = {{"old", 0, 8, STT_FUNC, STB_GLOBAL, 0, true},
+                                           FUNC("newer", 0, 8)};
     for (int sections = 0; sections < 2; sections++) {
-        l = load_image(&(struct image){.dynamic = dynamic, .dynamic_count = 2, .no_sections = sections});
+        l = load_image(
+            &(struct image){.dynamic = dynamic, .dynamic_count = 2, .no_sections = sections});
         check(&l, 0, "newer", 0);
         unload(&l);
     }
@@ -380,14 +420,18 @@ static void versions_are_cut_and_the_default_one_wins(void **state)
 /* A file of program headers only. */
 static struct symint_elf *open_segments(uint8_t *data, const Elf64_Phdr *segments, uint16_t count)
 {
-    Elf64_Ehdr header = {.e_machine = EM_X86_64, .e_type = ET_DYN, .e_phoff = sizeof(header), .e_phnum = count,
+    Elf64_Ehdr header = {.e_machine = EM_X86_64,
+                         .e_type = ET_DYN,
+                         .e_phoff = sizeof(header),
+                         .e_phnum = count,
                          .e_phentsize = sizeof(*segments)};
     memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_ident[EI_DATA] = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
     memcpy(data, &header, sizeof(header));
     memcpy(data + sizeof(header), segments, count * sizeof(*segments));
-    struct symint_input input = {.fd = -1, .memory = data, .size = sizeof(header) + count * sizeof(*segments)};
+    struct symint_input input = {
+        .fd = -1, .memory = data, .size = sizeof(header) + count * sizeof(*segments)};
     struct symint_elf *elf;
     enum sym_miss miss;
     const char *why = "";
@@ -400,7 +444,8 @@ static void check_vaddr(const struct symint_elf *elf, uint64_t offset, uint64_t 
                         uint64_t expected)
 {
     uint64_t vaddr = 0;
-    assert_int_equal(symint_elf_vaddr(elf, offset, symint_elf_segment(elf, mapping), &vaddr), found);
+    assert_int_equal(symint_elf_vaddr(elf, offset, symint_elf_segment(elf, mapping), &vaddr),
+                     found);
     if (found)
         assert_int_equal(vaddr, expected);
 }
@@ -411,12 +456,30 @@ static void offsets_become_addresses_through_executable_segments(void **state)
     uint8_t data[1024];
     /* lld's layout: three segments share pages of the file. */
     const Elf64_Phdr segments[] = {
-        {.p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 0, .p_vaddr = 0x200000, .p_filesz = 0x1234, .p_align = 0x1000},
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1240, .p_vaddr = 0x202240, .p_filesz = 0x600,
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R,
+         .p_offset = 0,
+         .p_vaddr = 0x200000,
+         .p_filesz = 0x1234,
          .p_align = 0x1000},
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1840, .p_vaddr = 0x203840, .p_filesz = 0x1000,
-         .p_memsz = 0x100000, .p_align = 0x1000},
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = 0x2840, .p_vaddr = 0x206840, .p_filesz = 0x100,
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_X,
+         .p_offset = 0x1240,
+         .p_vaddr = 0x202240,
+         .p_filesz = 0x600,
+         .p_align = 0x1000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_X,
+         .p_offset = 0x1840,
+         .p_vaddr = 0x203840,
+         .p_filesz = 0x1000,
+         .p_memsz = 0x100000,
+         .p_align = 0x1000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_W,
+         .p_offset = 0x2840,
+         .p_vaddr = 0x206840,
+         .p_filesz = 0x100,
          .p_align = 0x1000},
     };
     struct symint_elf *elf = open_segments(data, segments, COUNT(segments));
@@ -426,7 +489,7 @@ static void offsets_become_addresses_through_executable_segments(void **state)
     check_vaddr(elf, 0x1000, 0x1000, true, 0x202000); /* in the rounding before the first */
     check_vaddr(elf, 0x2900, 0x1000, true, 0x204900); /* in the rounding behind the last */
     check_vaddr(elf, 0x2fff, 0x1000, true, 0x204fff);
-    check_vaddr(elf, 0x3000, 0x1000, false, 0);       /* p_memsz does not count */
+    check_vaddr(elf, 0x3000, 0x1000, false, 0); /* p_memsz does not count */
     check_vaddr(elf, 0xfff, 0, false, 0);
     check_vaddr(elf, UINT64_MAX, 0, false, 0);
     symint_elf_free(elf);
@@ -437,14 +500,23 @@ static void the_mapping_decides_between_segments_that_share_bytes(void **state)
     (void)state;
     uint8_t data[1024];
     const Elf64_Phdr segments[] = {
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0, .p_vaddr = 0x10000, .p_filesz = 0x3000},
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x2100, .p_vaddr = 0x52100, .p_filesz = 0x1000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_X,
+         .p_offset = 0,
+         .p_vaddr = 0x10000,
+         .p_filesz = 0x3000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R | PF_X,
+         .p_offset = 0x2100,
+         .p_vaddr = 0x52100,
+         .p_filesz = 0x1000},
     };
     struct symint_elf *elf = open_segments(data, segments, COUNT(segments));
     check_vaddr(elf, 0x2200, 0, true, 0x12200);
     check_vaddr(elf, 0x2200, 0x2000, true, 0x52200);
     check_vaddr(elf, 0x2200, 0x5000, true, 0x12200);
-    check_vaddr(elf, 0x2000, 0x2000, true, 0x12000); /* inside beats the rounding of the preferred one */
+    check_vaddr(elf, 0x2000, 0x2000, true,
+                0x12000); /* inside beats the rounding of the preferred one */
     symint_elf_free(elf);
 }
 
@@ -453,8 +525,16 @@ static void addresses_do_not_wrap(void **state)
     (void)state;
     uint8_t data[1024];
     const Elf64_Phdr segments[] = {
-        {.p_type = PT_LOAD, .p_flags = PF_X, .p_offset = 0x1010, .p_vaddr = 0x8, .p_filesz = UINT64_MAX},
-        {.p_type = PT_LOAD, .p_flags = PF_X, .p_offset = 0x100000, .p_vaddr = UINT64_MAX - 4, .p_filesz = 0x1000},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_X,
+         .p_offset = 0x1010,
+         .p_vaddr = 0x8,
+         .p_filesz = UINT64_MAX},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_X,
+         .p_offset = 0x100000,
+         .p_vaddr = UINT64_MAX - 4,
+         .p_filesz = 0x1000},
     };
     struct symint_elf *elf = open_segments(data, segments + 1, 1);
     check_vaddr(elf, 0x100004, 0x100000, true, UINT64_MAX);
@@ -497,11 +577,17 @@ static void exercise(const uint8_t *data, size_t size)
 
 static struct image small_image(int variant)
 {
-    static const struct image_symbol symbols[] = {FUNC("f", 0x10, 0x10), LABEL("l", 0x30), FUNC("g", 0x10, 0x20)};
-    static const struct image_symbol dynamic[] = {FUNC("d", 0x50, 0x10), {"e", 0x50, 0x10, STT_FUNC, STB_WEAK, 0, true}};
-    return (struct image){.symbols = symbols, .symbol_count = COUNT(symbols), .dynamic = dynamic,
-                          .dynamic_count = COUNT(dynamic), .build_id = "12345678901234567890",
-                          .narrow = variant & 1, .no_sections = variant & 2};
+    static const struct image_symbol symbols[] = {FUNC("f", 0x10, 0x10), LABEL("l", 0x30),
+                                                  FUNC("g", 0x10, 0x20)};
+    static const struct image_symbol dynamic[] = {FUNC("d", 0x50, 0x10),
+                                                  {"e", 0x50, 0x10, STT_FUNC, STB_WEAK, 0, true}};
+    return (struct image){.symbols = symbols,
+                          .symbol_count = COUNT(symbols),
+                          .dynamic = dynamic,
+                          .dynamic_count = COUNT(dynamic),
+                          .build_id = "12345678901234567890",
+                          .narrow = variant & 1,
+                          .no_sections = variant & 2};
 }
 
 static void a_file_cut_anywhere_is_no_danger(void **state)
@@ -511,7 +597,7 @@ static void a_file_cut_anywhere_is_no_danger(void **state)
         struct image image = small_image(variant);
         size_t size;
         uint8_t *data = image_build(&image, &size);
-        for (size_t cut = 0; cut < size; cut += cut > 0x500 && cut < 0x1f00 ? 0x100 : 1) {
+        for (size_t cut = 0; cut<size; cut += cut> 0x500 && cut < 0x1f00 ? 0x100 : 1) {
             uint8_t *copy = malloc(cut + 1); /* of its own size, for the sanitizer */
             assert_non_null(copy);
             memcpy(copy, data, cut);
@@ -525,8 +611,16 @@ static void a_file_cut_anywhere_is_no_danger(void **state)
 static void extreme_numbers_in_any_field_are_no_danger(void **state)
 {
     (void)state;
-    static const uint64_t extremes[] = {0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff,
-                                        0xffffffffffffffff, 0xfffffffffffffff0};
+    static const uint64_t extremes[] = {0,
+                                        1,
+                                        0x7f,
+                                        0xff,
+                                        0xffff,
+                                        0x7fffffff,
+                                        0xffffffff,
+                                        0x7fffffffffffffff,
+                                        0xffffffffffffffff,
+                                        0xfffffffffffffff0};
     for (int variant = 0; variant < 4; variant++) {
         struct image image = small_image(variant);
         size_t size;
@@ -555,7 +649,8 @@ static void what_is_wrong_with_a_file_is_told(void **state)
     struct symint_elf *elf;
     enum sym_miss miss;
     const char *why;
-    struct symint_input text = {.fd = -1, .memory = (const uint8_t *)"#!/bin/sh\necho\n", .size = 15};
+    struct symint_input text = {
+        .fd = -1, .memory = (const uint8_t *)"#!/bin/sh\necho\n", .size = 15};
     assert_int_equal(symint_elf_open(&text, &elf, &miss, &why), 0);
     assert_null(elf);
     assert_int_equal(miss, SYM_MISS_NOT_ELF);

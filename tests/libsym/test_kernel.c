@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-static enum sym_kernel_state parse_needed(struct symint_kernel *k, const char *text, const uint64_t *needed,
-                                          size_t count)
+static enum sym_kernel_state parse_needed(struct symint_kernel *k, const char *text,
+                                          const uint64_t *needed, size_t count)
 {
     enum sym_kernel_state state;
     char *copy = strdup(text);
@@ -35,7 +35,8 @@ static void check(const struct symint_kernel *k, uint64_t address, const char *n
     const struct symint_kernel_entry *e = symint_kernel_find(k, address);
     if (name == NULL) {
         if (e != NULL)
-            fail_msg("%.*s at %llx", (int)e->name_size, k->text + e->name, (unsigned long long)address);
+            fail_msg("%.*s at %llx", (int)e->name_size, k->text + e->name,
+                     (unsigned long long)address);
         return;
     }
     assert_non_null(e);
@@ -47,7 +48,9 @@ static void lines_may_come_in_any_order(void **state)
 {
     (void)state;
     struct symint_kernel k;
-    assert_int_equal(parse(&k, "ffffffff81000300 t c\nffffffff81000100 T a\nffffffff81000200 t b\n"), SYM_KERNEL_OK);
+    assert_int_equal(parse(&k,
+                           "ffffffff81000300 t c\nffffffff81000100 T a\nffffffff81000200 t b\n"),
+                     SYM_KERNEL_OK);
     check(&k, 0xffffffff810000ff, NULL);
     check(&k, 0xffffffff81000100, "a");
     check(&k, 0xffffffff810001ff, "a");
@@ -63,10 +66,12 @@ static void only_code_counts(void **state)
 {
     (void)state;
     struct symint_kernel k;
-    assert_int_equal(parse(&k, "1000 T f\n1100 d data\n1200 D Data\n1300 r ro\n1400 b bss\n1500 V weakdata\n"
-                               "1600 w weak\n1700 W Weak\n1800 i ifunc\n1900 a absolute\n1a00 A Absolute\n"
-                               "1b00 t $x\n1b10 t $d.5\n1b20 t .Lfoo\n1b30 t __crc_f\n1b40 t __cfi_f\n1c00 t end\n"),
-                     SYM_KERNEL_OK);
+    assert_int_equal(
+        parse(&k,
+              "1000 T f\n1100 d data\n1200 D Data\n1300 r ro\n1400 b bss\n1500 V weakdata\n"
+              "1600 w weak\n1700 W Weak\n1800 i ifunc\n1900 a absolute\n1a00 A Absolute\n"
+              "1b00 t $x\n1b10 t $d.5\n1b20 t .Lfoo\n1b30 t __crc_f\n1b40 t __cfi_f\n1c00 t end\n"),
+        SYM_KERNEL_OK);
     check(&k, 0x1550, "f");
     check(&k, 0x1600, "weak");
     check(&k, 0x1700, "Weak");
@@ -81,7 +86,8 @@ static void addresses_that_are_all_zero_mean_restricted(void **state)
 {
     (void)state;
     struct symint_kernel k;
-    assert_int_equal(parse(&k, "0000000000000000 T a\n0000000000000000 t b\n0000000000000000 A c\n"),
+    assert_int_equal(parse(&k,
+                           "0000000000000000 T a\n0000000000000000 t b\n0000000000000000 A c\n"),
                      SYM_KERNEL_RESTRICTED);
     check(&k, 0, NULL);
     symint_kernel_free(&k);
@@ -95,8 +101,16 @@ static void a_file_without_usable_lines_is_empty(void **state)
 {
     (void)state;
     struct symint_kernel k;
-    static const char *const texts[] = {"", "\n\n", "nonsense\n", "1000\n", "1000 T\n", "1000 T \n",
-                                        "12345678901234567 T f\n", "g000 T f\n", "1000T f\n", "1000 TT f\n"};
+    static const char *const texts[] = {"",
+                                        "\n\n",
+                                        "nonsense\n",
+                                        "1000\n",
+                                        "1000 T\n",
+                                        "1000 T \n",
+                                        "12345678901234567 T f\n",
+                                        "g000 T f\n",
+                                        "1000T f\n",
+                                        "1000 TT f\n"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(parse(&k, texts[i]), SYM_KERNEL_EMPTY);
         assert_int_equal(k.lines, 0);
@@ -113,7 +127,8 @@ static void check_best(const char *a, const char *b, const char *best)
     char text[256];
     struct symint_kernel k;
     for (int swap = 0; swap < 2; swap++) {
-        snprintf(text, sizeof(text), "1000 %s\n1000 %s\n1100 t after\n", swap ? b : a, swap ? a : b);
+        snprintf(text, sizeof(text), "1000 %s\n1000 %s\n1100 t after\n", swap ? b : a,
+                 swap ? a : b);
         assert_int_equal(parse(&k, text), SYM_KERNEL_OK);
         check(&k, 0x1000, best);
         check(&k, 0x10ff, best);
@@ -164,7 +179,8 @@ static void sparse_mode_keeps_what_answers(void **state)
     (void)state;
     struct symint_kernel k;
     const uint64_t needed[] = {0x500, 0x1080, 0x1081, 0x1300, 0x9000};
-    assert_int_equal(parse_needed(&k, "1000 T a\n1100 T b\n1200 T c\n1300 T d [m]\n1400 T e\n", needed, 5),
+    assert_int_equal(parse_needed(&k, "1000 T a\n1100 T b\n1200 T c\n1300 T d [m]\n1400 T e\n",
+                                  needed, 5),
                      SYM_KERNEL_OK);
     assert_int_equal(k.count, 2);
     check(&k, 0x1080, "a");

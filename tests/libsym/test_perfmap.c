@@ -28,7 +28,8 @@ static struct symint_perf_map parse(const char *text, size_t size)
 #define PARSE(text) parse(text, sizeof(text) - 1)
 
 /* name NULL: nothing there. */
-static void check(const struct symint_perf_map *m, uint64_t address, const char *name, uint64_t start)
+static void check(const struct symint_perf_map *m, uint64_t address, const char *name,
+                  uint64_t start)
 {
     const struct symint_perf_entry *e = symint_perf_map_find(m, address);
     if (name == NULL) {
@@ -56,7 +57,8 @@ static void an_entry_covers_its_bytes_and_no_other(void **state)
 static void prefixes_blanks_and_a_missing_newline_are_accepted(void **state)
 {
     (void)state;
-    struct symint_perf_map m = PARSE("0x1000\t 0X10   a name with  blanks \n  2000 10\tf\r\n3000 10 last");
+    struct symint_perf_map m =
+        PARSE("0x1000\t 0X10   a name with  blanks \n  2000 10\tf\r\n3000 10 last");
     assert_int_equal(m.count, 3);
     assert_int_equal(m.bad_lines, 0);
     check(&m, 0x1000, "a name with  blanks", 0x1000);
@@ -68,9 +70,10 @@ static void prefixes_blanks_and_a_missing_newline_are_accepted(void **state)
 static void bad_lines_are_counted_and_skipped(void **state)
 {
     (void)state;
-    struct symint_perf_map m = PARSE("\n   \nxyz\n1000\n1000 10\n1000 10 \n1000 0 empty\ng000 10 f\n1000 -1 f\n"
-                                     "10000000000000000 1 f\nffffffffffffff00 101 wraps\n1000,10,f\n0x 1 f\n"
-                                     "1000 10 good\n");
+    struct symint_perf_map m =
+        PARSE("\n   \nxyz\n1000\n1000 10\n1000 10 \n1000 0 empty\ng000 10 f\n1000 -1 f\n"
+              "10000000000000000 1 f\nffffffffffffff00 101 wraps\n1000,10,f\n0x 1 f\n"
+              "1000 10 good\n");
     assert_int_equal(m.count, 1);
     assert_int_equal(m.bad_lines, 11);
     check(&m, 0x1008, "good", 0x1000);
@@ -151,7 +154,8 @@ static void overlaps_agree_with_painting_byte_by_byte(void **state)
             int start = rand() % 200;
             int size = 1 + rand() % (rand() % 4 == 0 ? 55 : 8);
             starts[i] = start;
-            at += (size_t)snprintf(text + at, sizeof(text) - at, "%x %x n%d\n", 0x1000 + start, size, i);
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%x %x n%d\n", 0x1000 + start,
+                                   size, i);
             for (int k = start; k < start + size; k++)
                 paint[k] = i;
         }
@@ -176,9 +180,11 @@ static void a_huge_map_of_nested_entries_is_flattened_quickly(void **state)
     size_t at = 0;
     assert_non_null(text);
     for (size_t i = 0; i < n; i++)
-        at += (size_t)snprintf(text + at, room - at, "%zx %zx in%zu\n", 0x100000 + i, 2 * (n - i), i);
+        at +=
+            (size_t)snprintf(text + at, room - at, "%zx %zx in%zu\n", 0x100000 + i, 2 * (n - i), i);
     for (size_t i = 0; i < n; i++)
-        at += (size_t)snprintf(text + at, room - at, "%zx %zx out%zu\n", 0x8000000 - i, 2 * i + 1, i);
+        at +=
+            (size_t)snprintf(text + at, room - at, "%zx %zx out%zu\n", 0x8000000 - i, 2 * i + 1, i);
     struct symint_perf_map m;
     assert_int_equal(symint_perf_map_parse(&m, text, at), 0);
     assert_int_equal(m.count, 2 * n);

@@ -14,9 +14,18 @@
 static void names_of_python_runtimes_are_known(void **state)
 {
     (void)state;
-    static const char *const yes[] = {"python", "python3", "python2.7", "python3.11", "python3.13t", "python3.13d",
-                                      "python3.13td", "libpython3.so", "libpython3.11.so", "libpython2.7.so.1.0",
-                                      "libpython3.13t.so.1.0", "libpython3.13d.so.1.0"};
+    static const char *const yes[] = {"python",
+                                      "python3",
+                                      "python2.7",
+                                      "python3.11",
+                                      "python3.13t",
+                                      "python3.13d",
+                                      "python3.13td",
+                                      "libpython3.so",
+                                      "libpython3.11.so",
+                                      "libpython2.7.so.1.0",
+                                      "libpython3.13t.so.1.0",
+                                      "libpython3.13d.so.1.0"};
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
         if (!sym_is_python_runtime(yes[i]))
             fail_msg("%s", yes[i]);
@@ -25,9 +34,20 @@ static void names_of_python_runtimes_are_known(void **state)
 static void other_names_are_not_python_runtimes(void **state)
 {
     (void)state;
-    static const char *const no[] = {"", "pythonx", "python3.", "python3.x", "python-config", "python3.11-config",
-                                     "libpython.so", "libpython3.11.a", "libpython3", "ipython3", "bpython",
-                                     "python3.13dt", "libpythonx.so", "Python"};
+    static const char *const no[] = {"",
+                                     "pythonx",
+                                     "python3.",
+                                     "python3.x",
+                                     "python-config",
+                                     "python3.11-config",
+                                     "libpython.so",
+                                     "libpython3.11.a",
+                                     "libpython3",
+                                     "ipython3",
+                                     "bpython",
+                                     "python3.13dt",
+                                     "libpythonx.so",
+                                     "Python"};
     for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
         if (sym_is_python_runtime(no[i]))
             fail_msg("%s", no[i]);
@@ -76,7 +96,8 @@ static void entries_of_python_are_split_at_the_first_colon(void **state)
 static void other_entries_are_not_split(void **state)
 {
     (void)state;
-    static const char *const no[] = {"", "py:", "py::", "py:::x", "python::f:x", "LazyCompile:~f a.js:1"};
+    static const char *const no[] = {
+        "", "py:", "py::", "py:::x", "python::f:x", "LazyCompile:~f a.js:1"};
     const char *n;
     const char *f;
     size_t n_size;

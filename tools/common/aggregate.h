@@ -23,9 +23,9 @@ struct aggregate_options {
 /* Statistics of a source; times are monotonic ns. */
 struct source_stats {
     uint64_t samples;
-    uint64_t first_ns, last_ns;     /* smallest and largest time */
-    uint64_t previous_ns;           /* latest time so far in file order, for gaps */
-    uint64_t gaps, gap_ns;          /* pauses of more than ten intervals, and their sum */
+    uint64_t first_ns, last_ns; /* smallest and largest time */
+    uint64_t previous_ns;       /* latest time so far in file order, for gaps */
+    uint64_t gaps, gap_ns;      /* pauses of more than ten intervals, and their sum */
 };
 
 /* A number of equal samples. */
@@ -46,23 +46,24 @@ struct aggregate {
     struct aggregate_options options;
     struct names *names;
     struct notes notes;
-    struct run_store *runs;      /* with options.runs */
-    struct source_stats *stats;  /* by source; samples only, unless source_stats */
+    struct run_store *runs;     /* with options.runs */
+    struct source_stats *stats; /* by source; samples only, unless source_stats */
     size_t stats_capacity;
-    bool *source_selected;       /* after aggregate_finish: whether --comm and --thread keep it */
-    struct cell *cells;          /* after aggregate_finish: ascending source, then stack; selected sources only */
+    bool *source_selected; /* after aggregate_finish: whether --comm and --thread keep it */
+    struct cell
+        *cells; /* after aggregate_finish: ascending source, then stack; selected sources only */
     size_t cell_count;
-    uint64_t samples;            /* selected */
-    bool has_time;               /* at least one selected sample */
-    uint64_t first_ns, last_ns;  /* of the selected samples */
-    uint64_t file_samples;       /* all of the file */
-    uint64_t file_first_ns;      /* first sample of the file: zero of --from and --to */
+    uint64_t samples;                   /* selected */
+    bool has_time;                      /* at least one selected sample */
+    uint64_t first_ns, last_ns;         /* of the selected samples */
+    uint64_t file_samples;              /* all of the file */
+    uint64_t file_first_ns;             /* first sample of the file: zero of --from and --to */
     uint64_t file_low_ns, file_high_ns; /* smallest and largest time of the file */
 
     /* Counting: one slot a stack for the source that had it first, a hash for all further sources. */
     struct stack_slot *slots;
     size_t slot_capacity;
-    struct cell *others;         /* count 0: free */
+    struct cell *others; /* count 0: free */
     size_t other_count, other_capacity;
     struct pending_sample pending[PENDING_SAMPLES];
     size_t pending_count;

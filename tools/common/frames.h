@@ -19,7 +19,7 @@ enum {
     FRAME_NAMED = 1 << 5,
     FRAME_INLINED = 1 << 6,
     FRAME_PLACEHOLDER = 1 << 7, /* stands for no address */
-    FRAME_FILTER = 1 << 8,    /* --frame-filter matches */
+    FRAME_FILTER = 1 << 8,      /* --frame-filter matches */
     FRAME_ROOT_AT = 1 << 9,
     FRAME_SKIP_BELOW = 1 << 10
 };
@@ -28,19 +28,19 @@ enum {
 struct out_frame {
     const char *name; /* never empty */
     size_t name_size;
-    const char *linkage; /* raw symbol where it differs from the name; NULL: none */
-    const char *file;    /* NULL: unknown */
+    const char *linkage;               /* raw symbol where it differs from the name; NULL: none */
+    const char *file;                  /* NULL: unknown */
     uint32_t line, column, start_line; /* 0: unknown */
-    const char *module;  /* base name, or a pseudo name in brackets; NULL for placeholders */
+    const char *module; /* base name, or a pseudo name in brackets; NULL for placeholders */
     size_t module_size;
-    uint64_t abs;        /* 0 for placeholders */
-    uint32_t flags;      /* FRAME_* */
+    uint64_t abs;   /* 0 for placeholders */
+    uint32_t flags; /* FRAME_* */
     enum sym_origin origin;
     enum sym_kind kind;
     enum sym_miss miss;
     const struct spool_module *source_module; /* NULL: none */
     uint64_t rel;
-    uint64_t offset;     /* from the function's start */
+    uint64_t offset;             /* from the function's start */
     const struct sym_frame *sym; /* NULL with --no-symbols and for placeholders */
 };
 

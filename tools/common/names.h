@@ -32,12 +32,12 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample);
 struct source {
     int32_t pid;
     bool has_tid;
-    uint64_t tid;       /* with per_thread */
-    const char *comm;   /* NULL: unknown; raw bytes */
+    uint64_t tid;     /* with per_thread */
+    const char *comm; /* NULL: unknown; raw bytes */
     size_t comm_size;
     const char *thread; /* NULL: unknown, or not per_thread */
     size_t thread_size;
-    bool python;        /* marked as a Python runtime with perf-map support */
+    bool python; /* marked as a Python runtime with perf-map support */
 };
 uint32_t names_source_count(const struct names *n);
 void names_get_source(const struct names *n, uint32_t source, struct source *out);

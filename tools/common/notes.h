@@ -29,7 +29,8 @@ struct build_id_note {
 };
 
 struct notes {
-    struct note *once; /* cmdline, host, kernel, event, clock, lost, end and unknown keys; first-seen order */
+    struct note *
+        once; /* cmdline, host, kernel, event, clock, lost, end and unknown keys; first-seen order */
     size_t once_count, once_capacity;
     struct build_id_note *build_ids; /* ascending module after notes_finish, each once */
     size_t build_id_count, build_id_capacity;

@@ -30,7 +30,7 @@ struct select_options {
     bool has_pids, has_tids; /* whether the option was given at all */
     struct number_list pids;
     struct number_list tids;
-    struct text_list comm_globs;   /* any of them matches; none given: all */
+    struct text_list comm_globs; /* any of them matches; none given: all */
     struct text_list thread_globs;
     bool has_from, has_to;
     uint64_t from_ns; /* on the timeline that starts at the first sample of the file */

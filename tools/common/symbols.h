@@ -16,13 +16,13 @@ struct symbols;
 
 /* A frame in a process, located and named. */
 struct resolved {
-    bool truncated;              /* the marker: nothing else is set */
+    bool truncated; /* the marker: nothing else is set */
     bool kernel;
-    bool per_process;            /* the answer may differ in another process */
-    uint32_t module_id;          /* SPOOL_NO_ID: none */
+    bool per_process;                  /* the answer may differ in another process */
+    uint32_t module_id;                /* SPOOL_NO_ID: none */
     const struct spool_module *module; /* NULL: none; valid while the reader is */
-    uint64_t abs, rel;           /* rel: with a module */
-    const struct sym_frame *frames; /* innermost first; NULL with --no-symbols */
+    uint64_t abs, rel;                 /* rel: with a module */
+    const struct sym_frame *frames;    /* innermost first; NULL with --no-symbols */
     size_t frame_count;
 };
 

@@ -12,12 +12,12 @@ enum folded_root { FOLDED_ROOT_NONE = 0, FOLDED_ROOT_PROCESS, FOLDED_ROOT_PID, F
 
 struct folded_options {
     enum folded_root root;
-    bool time;           /* COUNT is microseconds */
-    bool annotate;       /* _[k] _[j] _[i] */
+    bool time;     /* COUNT is microseconds */
+    bool annotate; /* _[k] _[j] _[i] */
     bool with_modules;
     bool with_addresses;
-    bool timeline;       /* time order, runs of equal stacks */
-    bool reverse;        /* leaf first */
+    bool timeline; /* time order, runs of equal stacks */
+    bool reverse;  /* leaf first */
 };
 
 /* Converts the inputs of *options to out, which the caller commits or aborts. 0, or -1 after an error message. */

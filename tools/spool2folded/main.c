@@ -101,13 +101,14 @@ int main(int argc, char **argv)
     int rc;
 
     cli_parse(&tool, argc, argv, &options, &folded);
-    if (output_open(&out, options.output, false) < 0)
-        return EXIT_FAILED;
-    rc = folded_convert(&options, &folded, &out);
-    if (rc == 0)
-        rc = output_commit(&out);
-    else
-        output_abort(&out);
+    rc = output_open(&out, options.output, false);
+    if (rc == 0) {
+        rc = folded_convert(&options, &folded, &out);
+        if (rc == 0)
+            rc = output_commit(&out);
+        else
+            output_abort(&out);
+    }
     cli_free(&options);
     return rc == 0 ? EXIT_OK : EXIT_FAILED;
 }

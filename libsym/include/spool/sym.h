@@ -45,12 +45,12 @@ extern "C" {
 
 /* The numbers mean the same in all three libraries (spool/spool.h). */
 enum {
-    SYM_ERR_NOMEM = -1,      /* out of memory */
-    SYM_ERR_IO = -2,         /* a file named by an option could not be read */
-    SYM_ERR_FORMAT = -3,     /* a file named by an option is not what it should be */
-    SYM_ERR_LIMIT = -7,      /* more modules or names than ids */
-    SYM_ERR_MISUSE = -8,     /* the caller broke a rule of this header */
-    SYM_ERR_NOT_FOUND = -11  /* a file named by an option does not exist */
+    SYM_ERR_NOMEM = -1,     /* out of memory */
+    SYM_ERR_IO = -2,        /* a file named by an option could not be read */
+    SYM_ERR_FORMAT = -3,    /* a file named by an option is not what it should be */
+    SYM_ERR_LIMIT = -7,     /* more modules or names than ids */
+    SYM_ERR_MISUSE = -8,    /* the caller broke a rule of this header */
+    SYM_ERR_NOT_FOUND = -11 /* a file named by an option does not exist */
 };
 
 /* The constant's own name ("SYM_ERR_IO", "SYM_OK", "SYM_ERR_UNKNOWN") and a short English text. Static
@@ -91,15 +91,16 @@ typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
                           struct sym_frame *frames, size_t capacity);
 
 struct sym_options {
-    size_t size;                /* sizeof(struct sym_options), so that the struct can grow */
-    const char *sysroot;        /* put in front of module paths; NULL: "/" */
+    size_t size;         /* sizeof(struct sym_options), so that the struct can grow */
+    const char *sysroot; /* put in front of module paths; NULL: "/" */
     enum sym_demangle demangle;
     enum sym_perf_maps perf_maps;
-    const char *perf_map_dir;   /* where perf-PID.map lie, as given (sysroot is not added); NULL: "/tmp" */
+    const char
+        *perf_map_dir; /* where perf-PID.map lie, as given (sysroot is not added); NULL: "/tmp" */
     const int32_t *perf_map_pids; /* for SYM_PERF_MAPS_LIST */
     size_t perf_map_pid_count;
-    bool no_native;             /* open no ELF file and no map: JIT names and addresses only */
-    sym_native_fn *native;      /* NULL: ELF symbol tables */
+    bool no_native;        /* open no ELF file and no map: JIT names and addresses only */
+    sym_native_fn *native; /* NULL: ELF symbol tables */
     void *native_user;
 };
 
@@ -118,24 +119,27 @@ const char *sym_context_error(const struct sym_context *c);
 
 /* Where a capture's kernel addresses come from, to decide whether a kallsyms speaks about the same boot. */
 struct sym_kernel {
-    size_t size;             /* sizeof(struct sym_kernel) */
-    const char *kallsyms;    /* a file the user vouches for; NULL: /proc/kallsyms if it is the same boot */
-    const char *boot_id;     /* of the capture, as in /proc/sys/kernel/random/boot_id; NULL: not recorded */
-    bool has_start_time;     /* without a boot id: the capture's start, microseconds since 1970 */
+    size_t size; /* sizeof(struct sym_kernel) */
+    const char
+        *kallsyms; /* a file the user vouches for; NULL: /proc/kallsyms if it is the same boot */
+    const char
+        *boot_id; /* of the capture, as in /proc/sys/kernel/random/boot_id; NULL: not recorded */
+    bool has_start_time; /* without a boot id: the capture's start, microseconds since 1970 */
     uint64_t start_time_us;
-    const uint64_t *needed;  /* sorted addresses: only what answers one of them is kept; NULL: everything.
+    const uint64_t
+        *needed; /* sorted addresses: only what answers one of them is kept; NULL: everything.
                                 Used during the call only */
     size_t needed_count;
 };
 
 /* Why the kernel has no names, SYM_KERNEL_OK when it has. */
 enum sym_kernel_state {
-    SYM_KERNEL_NONE = 0,      /* sym_kernel_load was not called */
+    SYM_KERNEL_NONE = 0, /* sym_kernel_load was not called */
     SYM_KERNEL_OK,
-    SYM_KERNEL_OTHER_BOOT,    /* the capture is from another boot or machine */
-    SYM_KERNEL_UNKNOWN_BOOT,  /* the capture does not say when it was made */
-    SYM_KERNEL_RESTRICTED,    /* every address is 0 (kernel.kptr_restrict) */
-    SYM_KERNEL_EMPTY,         /* no usable line */
+    SYM_KERNEL_OTHER_BOOT,   /* the capture is from another boot or machine */
+    SYM_KERNEL_UNKNOWN_BOOT, /* the capture does not say when it was made */
+    SYM_KERNEL_RESTRICTED,   /* every address is 0 (kernel.kptr_restrict) */
+    SYM_KERNEL_EMPTY,        /* no usable line */
     SYM_KERNEL_UNREADABLE
 };
 
@@ -162,16 +166,17 @@ struct sym_jit_name {
 };
 
 struct sym_module {
-    size_t size;           /* sizeof(struct sym_module) */
-    const char *path;      /* as recorded, a ` (deleted)` included; looked up on disk only if absolute */
-    size_t path_size;      /* bytes; 0: path is NUL-terminated (or NULL: no path) */
-    uint64_t start, end;   /* of the mapping, absolute */
-    uint64_t file_offset;  /* of start */
+    size_t size;      /* sizeof(struct sym_module) */
+    const char *path; /* as recorded, a ` (deleted)` included; looked up on disk only if absolute */
+    size_t path_size; /* bytes; 0: path is NUL-terminated (or NULL: no path) */
+    uint64_t start, end;  /* of the mapping, absolute */
+    uint64_t file_offset; /* of start */
     bool kernel;
-    bool jit;              /* generated code: only jit_names speak for it, even when there are none */
+    bool jit; /* generated code: only jit_names speak for it, even when there are none */
     const uint8_t *build_id; /* NULL when unknown */
     size_t build_id_size;
-    const struct sym_jit_name *jit_names; /* ascending start; may overlap: the innermost, then the later wins */
+    const struct sym_jit_name
+        *jit_names; /* ascending start; may overlap: the innermost, then the later wins */
     size_t jit_name_count;
 };
 
@@ -182,22 +187,22 @@ SYM_MUST_CHECK int sym_module_add(struct sym_context *c, const struct sym_module
 
 /* What became of a module's file. */
 enum sym_miss {
-    SYM_MISS_NONE = 0,     /* named */
-    SYM_MISS_NO_FILE,      /* nothing at that path */
-    SYM_MISS_UNREADABLE,   /* permission or read error */
-    SYM_MISS_NOT_REGULAR,  /* a device, FIFO, folder: never opened */
+    SYM_MISS_NONE = 0,    /* named */
+    SYM_MISS_NO_FILE,     /* nothing at that path */
+    SYM_MISS_UNREADABLE,  /* permission or read error */
+    SYM_MISS_NOT_REGULAR, /* a device, FIFO, folder: never opened */
     SYM_MISS_NOT_ELF,
-    SYM_MISS_DAMAGED,      /* an ELF file that contradicts itself */
-    SYM_MISS_BUILD_ID,     /* another build than the recorded one */
-    SYM_MISS_NO_SYMBOLS,   /* no symbol table at all */
-    SYM_MISS_OUTSIDE,      /* the address is in no executable segment */
-    SYM_MISS_NO_SYMBOL,    /* no symbol covers the address */
-    SYM_MISS_NO_PERF_MAP,  /* generated code and no map of that process */
+    SYM_MISS_DAMAGED,     /* an ELF file that contradicts itself */
+    SYM_MISS_BUILD_ID,    /* another build than the recorded one */
+    SYM_MISS_NO_SYMBOLS,  /* no symbol table at all */
+    SYM_MISS_OUTSIDE,     /* the address is in no executable segment */
+    SYM_MISS_NO_SYMBOL,   /* no symbol covers the address */
+    SYM_MISS_NO_PERF_MAP, /* generated code and no map of that process */
     SYM_MISS_NOT_IN_PERF_MAP,
-    SYM_MISS_NO_JIT_NAME,  /* recorded JIT code without a name there */
-    SYM_MISS_KERNEL,       /* a kernel address without kernel symbols; see sym_kernel_state */
-    SYM_MISS_NO_MODULE,    /* a user address in no module */
-    SYM_MISS_DISABLED      /* options say not to look */
+    SYM_MISS_NO_JIT_NAME, /* recorded JIT code without a name there */
+    SYM_MISS_KERNEL,      /* a kernel address without kernel symbols; see sym_kernel_state */
+    SYM_MISS_NO_MODULE,   /* a user address in no module */
+    SYM_MISS_DISABLED     /* options say not to look */
 };
 
 /* A short sentence for a reason: "no such file". Static storage, never NULL. */
@@ -253,22 +258,24 @@ struct sym_frame {
     bool inlined;         /* expanded from the next entry of the chain */
     enum sym_kind kind;
     enum sym_origin origin;
-    uint64_t function_start; /* in the terms of the query's rel (with a module, modulo 2^64) or abs (without);
+    uint64_t
+        function_start; /* in the terms of the query's rel (with a module, modulo 2^64) or abs (without);
                                 of a frame without a name the address itself, offset 0 */
-    uint64_t offset;         /* of the queried address from function_start */
-    uint32_t flags;          /* SYM_FLAG_* */
-    enum sym_miss miss;      /* why there is no name */
+    uint64_t offset;    /* of the queried address from function_start */
+    uint32_t flags;     /* SYM_FLAG_* */
+    enum sym_miss miss; /* why there is no name */
 };
 
 /* A lookup address: one that lies inside the instruction. Recorders have moved return addresses back by one
  * already; a caller with raw program counters subtracts 1 from every one that is a return address. */
 struct sym_query {
-    uint32_t module;     /* handle, or SYM_NO_MODULE */
-    int32_t pid;         /* whose perf map */
-    bool kernel;         /* a kernel address */
-    bool python_allowed; /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
-    uint64_t abs;        /* absolute address */
-    uint64_t rel;        /* with a module: abs - start + file_offset */
+    uint32_t module; /* handle, or SYM_NO_MODULE */
+    int32_t pid;     /* whose perf map */
+    bool kernel;     /* a kernel address */
+    bool
+        python_allowed; /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
+    uint64_t abs; /* absolute address */
+    uint64_t rel; /* with a module: abs - start + file_offset */
 };
 
 /* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs to the context

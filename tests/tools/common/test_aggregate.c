@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting samples in one pass, against a count that remembers every sample; selection, times and gaps. */
+/* Counting samples in one pass, against a count that remembers every sample; selection, times
+ * and gaps. */
 #include "../spool2folded/make_spool.h"
 
 #include <fnmatch.h>
 
-/* The code itself: a count beyond 32 bits is set up inside, four thousand million samples would take too long. */
+/* The code itself: a count beyond 32 bits is set up inside, four thousand million samples would
+ * take too long. */
 #include "aggregate.c"
 
 /* ---- reading ---- */
@@ -72,7 +74,7 @@ struct naive_sample {
 struct naive {
     struct naive_sample *samples;
     size_t count;
-    char first_comm[8][16]; /* by pid */
+    char first_comm[8][16];    /* by pid */
     char first_thread[64][16]; /* by tid */
 };
 
@@ -367,8 +369,8 @@ static void a_pause_of_more_than_ten_intervals_is_a_gap(void **state)
     (void)state;
     maker_open(&m, ms);
     maker_put(&m, 100 * ms, 1, 1, "$10");
-    maker_put(&m, 100 * ms, 1, 2, "$10"); /* another thread fills no gap */
-    maker_put(&m, 110 * ms, 1, 1, "$10"); /* ten: none */
+    maker_put(&m, 100 * ms, 1, 2, "$10");     /* another thread fills no gap */
+    maker_put(&m, 110 * ms, 1, 1, "$10");     /* ten: none */
     maker_put(&m, 120 * ms + 1, 1, 1, "$10"); /* more than ten */
     maker_put(&m, 50 * ms, 1, 1, "$10");      /* late: opens none */
     maker_put(&m, 121 * ms, 1, 1, "$10");     /* counted from the latest time */

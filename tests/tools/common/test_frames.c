@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a resolved frame is called: symbols, addresses, placeholders, pseudo modules, and the options that match. */
+/* What a resolved frame is called: symbols, addresses, placeholders, pseudo modules, and the
+ * options that match. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,8 +45,12 @@ static void a_symbol_gives_name_source_and_flags(void **state)
                           .start_line = 5,
                           .offset = 0x10,
                           .origin = SYM_ORIGIN_SYMTAB};
-    struct resolved r = {
-        .module = &m, .module_id = 3, .abs = 0x401234, .rel = 0x1234, .frames = &s, .frame_count = 1};
+    struct resolved r = {.module = &m,
+                         .module_id = 3,
+                         .abs = 0x401234,
+                         .rel = 0x1234,
+                         .frames = &s,
+                         .frame_count = 1};
     struct out_frame out;
 
     (void)state;
@@ -156,8 +161,10 @@ static void outside_every_module_the_absolute_address_is_the_name(void **state)
 
 static void kernel_frames_come_from_the_mode_and_not_from_a_name(void **state)
 {
-    struct spool_module driver = module_of("/lib/modules/6.1/nvidia.ko"), vdso = module_of("[vdso]");
-    struct sym_frame s = {.name = "nv_open", .kind = SYM_KIND_KERNEL, .origin = SYM_ORIGIN_KALLSYMS};
+    struct spool_module driver = module_of("/lib/modules/6.1/nvidia.ko"),
+                        vdso = module_of("[vdso]");
+    struct sym_frame s = {
+        .name = "nv_open", .kind = SYM_KIND_KERNEL, .origin = SYM_ORIGIN_KALLSYMS};
     struct resolved r = {.module = &driver, .kernel = true, .frames = &s, .frame_count = 1};
     struct out_frame out;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names and which Python state the samples of a process and a thread get, whatever comes first in the file. */
+/* Which names and which Python state the samples of a process and a thread get, whatever comes
+ * first in the file. */
 #include "../spool2folded/make_spool.h"
 
 #include "names.h"
 
-/* Reads a finished spool through names; sources[i] gets the source of sample i. The reader must live as long. */
+/* Reads a finished spool through names; sources[i] gets the source of sample i. The reader must
+ * live as long. */
 struct reading {
     struct spool_reader *reader;
     struct names *names;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a spool says about itself: the latest value of a key, build ids by module, words of a value. */
+/* What a spool says about itself: the latest value of a key, build ids by module, words of a
+ * value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -93,7 +93,10 @@ static void expect_report(struct maker *m, const struct input_report *r, const c
 
 static void singular_and_plural_are_right(void **state)
 {
-    struct input_report none = {0}, one = {.samples = 1, .stacks = 1, .frames = 1, .named_elf = 1,
+    struct input_report none = {0}, one = {.samples = 1,
+                                           .stacks = 1,
+                                           .frames = 1,
+                                           .named_elf = 1,
                                            .truncated_stacks = 1};
     struct input_report some = {.samples = 12345,
                                 .stacks = 1904,
@@ -128,11 +131,12 @@ static void singular_and_plural_are_right(void **state)
     maker_put(&m, 0, 1, 2, "$10"); /* the span is that of all times, in whatever order */
     maker_put(&m, 5, 2, 3, "$10");
     maker_finish(&m);
-    expect_report(&m, &some,
-                  "cap\\x0a.spool: version 4, 55 B, 3 samples over 10.02 s, 2 processes, 3 threads\n"
-                  "used 12,345 samples, 1,904 distinct stacks, 1,000 distinct frames\n"
-                  "named 99.2 % of frames (elf 71.0, perf-map 20.2, kernel 7.9, jit 0.1), 12 stacks "
-                  "truncated\n");
+    expect_report(
+        &m, &some,
+        "cap\\x0a.spool: version 4, 55 B, 3 samples over 10.02 s, 2 processes, 3 threads\n"
+        "used 12,345 samples, 1,904 distinct stacks, 1,000 distinct frames\n"
+        "named 99.2 % of frames (elf 71.0, perf-map 20.2, kernel 7.9, jit 0.1), 12 stacks "
+        "truncated\n");
     maker_close(&m);
 }
 

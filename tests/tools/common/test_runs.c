@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in time order: merging, sorting, and what happens when they need more room than memory or disk has. */
+/* Samples in time order: merging, sorting, and what happens when they need more room than memory
+ * or disk has. */
 #include "../spool2folded/make_spool.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pipeline as a whole: what becomes of stacks under each shaping option, by way of shared prefixes and stack by
- * stack, which must agree; sources, weights, several inputs, runs in time order.
+ * The pipeline as a whole: what becomes of stacks under each shaping option, by way of shared
+ * prefixes and stack by stack, which must agree; sources, weights, several inputs, runs in time
+ * order.
  */
 #include "../spool2folded/make_spool.h"
-
 
 #include "cli.h"
 #include "stacks.h"
@@ -111,9 +111,8 @@ static char *convert(struct task *task)
          task->options.input_count < 4 && task->inputs[task->options.input_count];)
         task->options.input_count++;
     task->options.progress = PROGRESS_NEVER;
-    assert_int_equal(stacks_init(&s, &task->options, &hooks, task->weight, task->per_thread,
-                                 task->timeline),
-                     0);
+    assert_int_equal(
+        stacks_init(&s, &task->options, &hooks, task->weight, task->per_thread, task->timeline), 0);
     c.stacks = &s;
     rc = stacks_run(&s);
     text_append(&all, "", 0);
@@ -244,8 +243,8 @@ static void kernel_frames_are_kept_dropped_or_required(void **state)
     maker_kernel_module(&m, 0x9000, 0x1000, "/lib/nvidia.ko");
     maker_put(&m, 1, 1, 1, "main;a;@9010;@ff00");
     maker_put(&m, 2, 1, 1, "main;a");
-    maker_put(&m, 3, 1, 1, "@9010");          /* a kernel thread */
-    maker_put(&m, 4, 1, 1, "main;@9020;b");   /* kernel in the middle */
+    maker_put(&m, 3, 1, 1, "@9010");        /* a kernel thread */
+    maker_put(&m, 4, 1, 1, "main;@9020;b"); /* kernel in the middle */
     maker_put(&m, 5, 1, 1, "[truncated];@9020");
     maker_finish(&m);
     t.inputs[0] = m.path;
@@ -258,7 +257,8 @@ static void kernel_frames_are_kept_dropped_or_required(void **state)
                "main;nvidia.ko+0x20;b 1\nnvidia.ko+0x10 1\n");
     t.with_tid = true;
     t.options.shape.kernel = KERNEL_DROP;
-    expect(&t, "< 1 0 >;[no frames] 1\n< 1 0 >;[truncated] 1\n< 1 0 >;main;a 2\n< 1 0 >;main;b 1\n");
+    expect(&t,
+           "< 1 0 >;[no frames] 1\n< 1 0 >;[truncated] 1\n< 1 0 >;main;a 2\n< 1 0 >;main;b 1\n");
     maker_close(&m);
 }
 
@@ -319,7 +319,8 @@ static void a_depth_limit_keeps_the_innermost_frames(void **state)
     t.inputs[0] = m.path;
     t.options.shape.has_max_depth = true;
     t.options.shape.max_depth = 2;
-    expect(&t, "[1 frame omitted];d;e 1\n[3 frames omitted];d;e 1\n[4 frames omitted];d;e 1\nd;e 1\n");
+    expect(&t,
+           "[1 frame omitted];d;e 1\n[3 frames omitted];d;e 1\n[4 frames omitted];d;e 1\nd;e 1\n");
     t.options.shape.max_depth = 5;
     expect(&t, "[1 frame omitted];c;c;d;d;e 1\na;b;c;d;e 1\nb;d;e 1\nd;e 1\n");
     t.options.shape.fold_recursion = true; /* what is folded is not counted */
@@ -549,12 +550,13 @@ static void a_perf_map_speaks_for_its_own_process_only(void **state)
 
 /* ---- both ways agree ---- */
 
-/* Writes random stacks of everything: names, kernel, Python, the interpreter, markers; three processes. */
+/* Writes random stacks of everything: names, kernel, Python, the interpreter, markers; three
+ * processes. */
 static void write_random(struct maker *m, uint64_t seed)
 {
-    static const char *const frames[] = {"a",    "b",    "c",    "0+10", "1+20", "1+20",
-                                         "2+10", "2+20", "2+110", "2+210", "3+8", "@50",
-                                         "@60",  "$7010", "$99",  "$2030"};
+    static const char *const frames[] = {"a",    "b",     "c",     "0+10",  "1+20", "1+20",
+                                         "2+10", "2+20",  "2+110", "2+210", "3+8",  "@50",
+                                         "@60",  "$7010", "$99",   "$2030"};
 
     open_python(m, random_below(&seed, 2));
     maker_names(m, LETTERS);
@@ -727,9 +729,11 @@ static void inputs_merge_equal_frames_and_nothing_else(void **state)
     maker_finish(&b);
     t.inputs[0] = a.path;
     t.inputs[1] = b.path;
-    expect(&t, "< 2 0 >;main;b 7\n<x 1 0 >;main;a 1000\n<x 1 0 >;main;a;c 7\n<x 1 0 >;main;b 1007\n");
+    expect(&t,
+           "< 2 0 >;main;b 7\n<x 1 0 >;main;a 1000\n<x 1 0 >;main;a;c 7\n<x 1 0 >;main;b 1007\n");
     t.inputs[2] = a.path;
-    expect(&t, "< 2 0 >;main;b 7\n<x 1 0 >;main;a 2000\n<x 1 0 >;main;a;c 7\n<x 1 0 >;main;b 2007\n");
+    expect(&t,
+           "< 2 0 >;main;b 7\n<x 1 0 >;main;a 2000\n<x 1 0 >;main;a;c 7\n<x 1 0 >;main;b 2007\n");
     maker_close(&a);
     maker_close(&b);
 }
@@ -889,7 +893,8 @@ static void a_thread_that_changes_its_name_stays_in_one_place(void **state)
     maker_close(&m);
 }
 
-/* Against samples that are sorted one by one. No run of equal stacks precedes the first late sample of a thread. */
+/* Against samples that are sorted one by one. No run of equal stacks precedes the first late
+ * sample of a thread. */
 static void random_times_come_out_sorted(void **state)
 {
     (void)state;

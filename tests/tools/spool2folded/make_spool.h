@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spools for the tests of the pipeline and of spool2folded, made by libspool's writer in memory files: version 4 with
- * one JIT module that holds all names of a test, so that any text can be the name of a frame.
+ * Spools for the tests of the pipeline and of spool2folded, made by libspool's writer in memory
+ * files: version 4 with one JIT module that holds all names of a test, so that any text can be the
+ * name of a frame.
  */
 #ifndef TESTS_MAKE_SPOOL_H
 #define TESTS_MAKE_SPOOL_H
@@ -111,8 +112,8 @@ static inline struct spool_writer_frame maker_name_frame(const struct maker *m, 
         .kind = SPOOL_FRAME_PINNED, .module_id = m->jit, .address = MAKER_JIT_STEP * index + 1};
 }
 
-/* One frame from its text: a name of maker_names, %N (number N of them), [truncated], @HEX (kernel address), $HEX
- * (user address), ID+HEX (pinned to a module). */
+/* One frame from its text: a name of maker_names, %N (number N of them), [truncated], @HEX
+ * (kernel address), $HEX (user address), ID+HEX (pinned to a module). */
 static inline struct spool_writer_frame maker_frame(const struct maker *m, const char *text)
 {
     char *end;
@@ -152,8 +153,7 @@ static inline void maker_put(struct maker *m, uint64_t time_ns, int32_t pid, uin
         frames[--n] = maker_frame(m, token);
     }
     free(copy);
-    assert_int_equal(
-        spool_writer_sample(m->writer, time_ns, pid, tid, frames + n, 256 - n), 0);
+    assert_int_equal(spool_writer_sample(m->writer, time_ns, pid, tid, frames + n, 256 - n), 0);
 }
 
 static inline void maker_note(struct maker *m, int32_t pid, const char *key, const char *value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorded spools against what stackpulse's own symbolizer said about them when they were recorded: equal stacks
- * of the demo's functions, of the kernel's and of Python's, equally often.
+ * The recorded spools against what stackpulse's own symbolizer said about them when they were
+ * recorded: equal stacks of the demo's functions, of the kernel's and of Python's, equally often.
  */
 #include "make_spool.h"
 
@@ -86,12 +86,13 @@ static bool is_demo(const char *module)
            strcmp(module, "plugin.so") == 0;
 }
 
-/* Symbols that stand at one address: the reference takes the last of them, we the one that the kernel section of
- * symbolization.md prefers. */
+/* Symbols that stand at one address: the reference takes the last of them, we the one that the
+ * kernel section of symbolization.md prefers. */
 static const struct {
     const char *theirs, *ours;
 } aliases[] = {
-    {"__pi_memcpy", "memcpy"}, /* ffffffff821f3a60, with __memcpy; all are global: fewest underscores */
+    {"__pi_memcpy",
+     "memcpy"}, /* ffffffff821f3a60, with __memcpy; all are global: fewest underscores */
 };
 
 static const char *canonical(const char *name)

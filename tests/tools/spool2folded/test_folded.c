@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of collapsed stacks: their order, what may stand in a frame, root frames, time order and the mirrored form. */
+/* Lines of collapsed stacks: their order, what may stand in a frame, root frames, time order and
+ * the mirrored form. */
 #include "make_spool.h"
 
 #include <sys/stat.h>
@@ -59,7 +60,8 @@ static void expect(struct task *t, const char *expected)
     free(text);
 }
 
-/* One process 40 "app" whose one sample has the stack of these names; converted with these options. */
+/* One process 40 "app" whose one sample has the stack of these names; converted with these
+ * options. */
 static void expect_line(const char *const *names, size_t count, struct folded_options folded,
                         const char *expected)
 {
@@ -196,7 +198,8 @@ static void bytes_that_are_no_text_are_replaced(void **state)
 
     (void)state;
     maker_open(&m, 0);
-    maker_module(&m, 1, 0x1000, 0x1000, "/x/lib\xff\xfe;\n 7"); /* version 4 has any bytes in paths */
+    maker_module(&m, 1, 0x1000, 0x1000,
+                 "/x/lib\xff\xfe;\n 7"); /* version 4 has any bytes in paths */
     maker_put(&m, 1, 1, 1, "0+10");
     maker_finish(&m);
     t.inputs[0] = m.path;
@@ -239,11 +242,11 @@ static void the_rule_holds_behind_suffixes_and_inside_the_line(void **state)
                 "main ([jit]);worker 12 ([jit]);leaf 3 ([jit]) 1\n");
     expect_line(names, 3, (struct folded_options){.with_addresses = true},
                 "main 0x10000001;worker 12 0x10000011;leaf 3 0x10000021 1\n");
-    expect_line(names, 3,
-                (struct folded_options){
-                    .with_addresses = true, .with_modules = true, .annotate = true},
-                "main ([jit]) 0x10000001_[j];worker 12 ([jit]) 0x10000011_[j];"
-                "leaf 3 ([jit]) 0x10000021_[j] 1\n");
+    expect_line(
+        names, 3,
+        (struct folded_options){.with_addresses = true, .with_modules = true, .annotate = true},
+        "main ([jit]) 0x10000001_[j];worker 12 ([jit]) 0x10000011_[j];"
+        "leaf 3 ([jit]) 0x10000021_[j] 1\n");
 }
 
 static void a_line_begins_neither_with_a_hash_nor_with_a_brace(void **state)
@@ -332,7 +335,7 @@ static void a_renamed_thread_leaves_the_root_to_the_process(void **state)
     maker_put(&m, 3, 1, 2, "main");
     maker_finish(&m);
     t.inputs[0] = m.path;
-    expect(&t, "server;main 3\n"); /* O31 */
+    expect(&t, "server;main 3\n");      /* O31 */
     t.folded.root = FOLDED_ROOT_THREAD; /* the first name also serves what was before it */
     expect(&t, "server-1;pool-1-2;main 2\nserver-1;pool-2-2;main 1\n");
     maker_close(&m);
@@ -408,12 +411,10 @@ static void microseconds_are_rounded_down_once_a_line_and_never_zero(void **stat
     static const struct {
         uint64_t interval_ns;
         const char *expected;
-    } cases[] = {{1, "a 1\nb 1\n"},
-                 {499, "a 1\nb 1\n"},
-                 {999, "a 1\nb 2\n"},
-                 {1000, "a 1\nb 3\n"},
-                 {1999, "a 1\nb 5\n"},
-                 {UINT64_C(2000000000000000), "a 2000000000000\nb 6000000000000\n"}};
+    } cases[] = {
+        {1, "a 1\nb 1\n"},    {499, "a 1\nb 1\n"},
+        {999, "a 1\nb 2\n"},  {1000, "a 1\nb 3\n"},
+        {1999, "a 1\nb 5\n"}, {UINT64_C(2000000000000000), "a 2000000000000\nb 6000000000000\n"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -442,8 +443,7 @@ static void sums_near_2_63_are_an_error_and_never_negative(void **state)
 {
     (void)state;
     for (unsigned form = 0; form < 4; form++) { /* O18 */
-        struct task t = {
-            .folded = {.time = true, .timeline = form & 1, .reverse = form & 2}};
+        struct task t = {.folded = {.time = true, .timeline = form & 1, .reverse = form & 2}};
         struct capture c;
         struct maker m;
         char *text, *errors;
@@ -471,9 +471,8 @@ static void no_samples_are_no_lines(void **state)
 {
     (void)state;
     for (unsigned form = 0; form < 4; form++) { /* O25 */
-        struct task t = {.folded = {.root = FOLDED_ROOT_PROCESS,
-                                    .timeline = form & 1,
-                                    .reverse = form & 2}};
+        struct task t = {
+            .folded = {.root = FOLDED_ROOT_PROCESS, .timeline = form & 1, .reverse = form & 2}};
         struct maker m;
 
         maker_open(&m, 0);
@@ -584,8 +583,7 @@ static void lines_are_sorted_as_bytes(void **state)
                 maker_note(&m, 1 + (int32_t)random_below(&random, 3), "comm",
                            names[random_below(&random, NAMES)]);
             for (size_t k = 0; k < depth; k++)
-                frames[k] = maker_name_frame(
-                    &m, random_below(&random, k % 2 ? NAMES : NAMES / 6));
+                frames[k] = maker_name_frame(&m, random_below(&random, k % 2 ? NAMES : NAMES / 6));
             assert_int_equal(spool_writer_sample(m.writer, i, 1 + (int32_t)random_below(&random, 3),
                                                  random_below(&random, 3) + 1, frames, depth),
                              0);
@@ -633,8 +631,9 @@ static void neighbours_of_the_semicolon_are_in_their_places(void **state)
     }
     maker_finish(&m);
     t.inputs[0] = m.path;
-    expect(&t, "a 1\na b 1\na b;a 1\na! 1\na!;a 1\na: 1\na:;a 1\na;a 1\na< 1\na<;a 1\nab 1\nab;a 1\n"
-               "a\xc3\xa9 1\na\xc3\xa9;a 1\n");
+    expect(&t,
+           "a 1\na b 1\na b;a 1\na! 1\na!;a 1\na: 1\na:;a 1\na;a 1\na< 1\na<;a 1\nab 1\nab;a 1\n"
+           "a\xc3\xa9 1\na\xc3\xa9;a 1\n");
     maker_close(&m);
 }
 
@@ -738,8 +737,7 @@ static void a_stack_a_million_deep_is_one_line_both_ways(void **state)
     free(frames);
     maker_finish(&m);
     for (unsigned form = 0; form < 4; form++) {
-        struct task t = {.inputs = {m.path},
-                         .folded = {.reverse = form & 1, .timeline = form & 2}};
+        struct task t = {.inputs = {m.path}, .folded = {.reverse = form & 1, .timeline = form & 2}};
         char *text = convert(&t);
 
         assert_non_null(text);
@@ -758,7 +756,8 @@ static const char *const scripts[] = {"/usr/share/perl5/Devel/NYTProf/flamegraph
 
 static void flame_graphs_count_what_we_count(void **state)
 {
-    static const char *const names[] = {"main", "worker 12", "a;b", "#x", "f<(E)1>::g(int)", "x 7.5"};
+    static const char *const names[] = {"main", "worker 12",       "a;b",
+                                        "#x",   "f<(E)1>::g(int)", "x 7.5"};
     const char *script = NULL;
     struct task t = {0};
     char path[] = "/tmp/test_folded_XXXXXX", command[256], line[4096], *text;

@@ -69,7 +69,8 @@ static int compare_items(const void *a, const void *b)
     return order ? order : (x->size > y->size) - (x->size < y->size);
 }
 
-/* Without ';' inside, as spool2folded makes them: lines that go on below sort by the text with its ';'. */
+/* Without ';' inside, as spool2folded makes them: lines that go on below sort by the text with
+ * its ';'. */
 static void ranks_are_the_order_of_bytes_with_and_without_semicolon(void **state)
 {
     static const char bytes[] = "\x01 !09:<=Aaz~\x7f\xc3\xff";

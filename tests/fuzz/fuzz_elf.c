@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as an ELF file: every answer begins at or before the address asked for, and its name demangles. */
+#include "demangle.h"
+#include "elf.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void ask(const struct symint_elf *e, uint64_t vaddr)
+{
+    uint32_t number = symint_elf_find(e, vaddr);
+    if (number == SYMINT_NO_SYMBOL)
+        return;
+    struct symint_symbol s = symint_elf_symbol(e, number);
+    if (s.start > vaddr || s.name_size == 0)
+        abort();
+    for (int mode = SYM_DEMANGLE_FULL; mode <= SYM_DEMANGLE_SHORT; mode++) {
+        bool changed;
+        free(symint_demangle(s.name, s.name_size, (enum sym_demangle)mode, &changed));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct symint_input input = {.fd = -1, .memory = data, .size = size};
+    struct symint_elf *e;
+    enum sym_miss miss;
+    const char *why;
+    if (symint_elf_open(&input, &e, &miss, &why) != 0 || e == NULL)
+        return 0;
+    if (symint_elf_index(e, &miss, &why) == 0) {
+        for (uint64_t offset = 0; offset < 0x4000; offset += 0x10) {
+            uint64_t vaddr;
+            if (symint_elf_vaddr(e, offset, symint_elf_segment(e, offset & 0xf000), &vaddr))
+                ask(e, vaddr);
+            ask(e, 0x400000 + offset);
+        }
+    }
+    symint_elf_free(e);
+    return 0;
+}

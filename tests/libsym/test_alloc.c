@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Lets every allocation of the library fail, one after the other: each call ends with 0 or SYM_ERR_NOMEM, and
+ * what failed can be done again. Leaks are the sanitizer's business.
+ * Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+#include "context.h"
+
+#include "elf_image.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static long countdown; /* 0: nothing fails */
+static bool stays;     /* all later ones fail too */
+static bool failed;
+
+static bool fails(void)
+{
+    if (countdown == 0)
+        return false;
+    if (countdown > 1) {
+        countdown--;
+        return false;
+    }
+    if (!stays)
+        countdown = 0;
+    failed = true;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
+static char folder[64];
+static char elf_path[96];
+static char kallsyms_path[96];
+static char map_path[96];
+
+static void put(const char *path, const void *data, size_t size)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    fclose(f);
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    static struct image_symbol symbols[60];
+    static char names[60][32];
+    strcpy(folder, "/tmp/test_alloc.XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(elf_path, sizeof(elf_path), "%s/elf", folder);
+    snprintf(kallsyms_path, sizeof(kallsyms_path), "%s/kallsyms", folder);
+    snprintf(map_path, sizeof(map_path), "%s/perf-42.map", folder);
+    for (size_t i = 0; i < 60; i++) {
+        snprintf(names[i], sizeof(names[i]), i % 2 == 0 ? "_ZN1a4f%02zuEi.cold" : "name_%02zu", i);
+        symbols[i] =
+            (struct image_symbol){names[i], (59 - i) * 16, 16, STT_FUNC, STB_GLOBAL, 0, false};
+    }
+    struct image image = {.symbols = symbols,
+                          .symbol_count = 60,
+                          .dynamic = symbols,
+                          .dynamic_count = 60,
+                          .build_id = "12345678901234567890"};
+    size_t size;
+    uint8_t *data = image_build(&image, &size);
+    put(elf_path, data, size);
+    free(data);
+    char text[8192];
+    int n = 0;
+    for (int i = 0; i < 60; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%x t f%d%s\n", 0x100000 - i * 16, i,
+                      i > 50 ? " [m]" : "");
+    put(kallsyms_path, text, (size_t)n);
+    n = 0;
+    for (int i = 0; i < 60; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%x 20 py::f%d:/x.py\n",
+                      0x100000 - i * 16, i);
+    put(map_path, text, (size_t)n);
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    unlink(elf_path);
+    unlink(kallsyms_path);
+    unlink(map_path);
+    return rmdir(folder);
+}
+
+static int native(void *user, const char *path, const uint8_t *build_id, size_t build_id_size,
+                  const struct sym_query *query, struct sym_frame *frames, size_t capacity)
+{
+    (void)user, (void)path, (void)build_id, (void)build_id_size, (void)query;
+    for (size_t i = 0; i < capacity && i < 20; i++) {
+        frames[i].raw_name = "_ZN1a1bEi";
+        frames[i].file = "a.c";
+    }
+    return 20;
+}
+
+/* Makes a call until it does not fail for want of memory: once more is enough when one allocation fails. */
+#define REPEAT(call)                                  \
+    do {                                              \
+        int rc_ = (call);                             \
+        if (rc_ == SYM_ERR_NOMEM && failed && !stays) \
+            rc_ = (call);                             \
+        if (rc_ != 0) {                               \
+            assert_true(failed &&stays);              \
+            assert_int_equal(rc_, SYM_ERR_NOMEM);     \
+            goto done;                                \
+        }                                             \
+    } while (0)
+
+static void run_everything(void)
+{
+    const int32_t pids[] = {42};
+    const uint64_t needed[] = {0x100000 - 55 * 16, 0x100000 - 32};
+    const struct sym_jit_name jit[] = {{0x5000, 0x5100, "later", 5},
+                                       {0x4000, 0x4100, "py::g:/y.py", 11}};
+    struct sym_options o = {.size = sizeof(o),
+                            .perf_maps = SYM_PERF_MAPS_LIST,
+                            .perf_map_pids = pids,
+                            .perf_map_pid_count = 1,
+                            .perf_map_dir = folder,
+                            .sysroot = "/"};
+    struct sym_kernel k = {.size = sizeof(k), .kallsyms = kallsyms_path};
+    struct sym_context *c = NULL;
+    struct sym_context *n = NULL;
+    const struct sym_frame *f;
+    size_t count;
+    uint32_t handles[24];
+
+    c = sym_context_new();
+    if (c == NULL && !stays)
+        c = sym_context_new();
+    if (c == NULL) {
+        assert_true(failed);
+        return;
+    }
+    REPEAT(sym_context_open(c, &o));
+    REPEAT(sym_kernel_load(c, &k));
+    k.needed = needed;
+    k.needed_count = 2;
+    REPEAT(sym_kernel_load(c, &k));
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
+    for (unsigned i = 0; i < 24; i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/missing/%u (deleted)", i);
+        struct sym_module m = {.size = sizeof(m),
+                               .path = i == 0   ? elf_path
+                                       : i == 1 ? "//anon"
+                                                : path,
+                               .start = 0x1000,
+                               .end = 0x2000,
+                               .file_offset = 0x1000,
+                               .build_id = (const uint8_t *)(i == 2 ? "x" : "12345678901234567890"),
+                               .build_id_size = i == 2 ? 1 : 20,
+                               .jit_names = i == 3 ? jit : NULL,
+                               .jit_name_count = i == 3 ? 2 : 0};
+        REPEAT(sym_module_add(c, &m, &handles[i]));
+    }
+    for (uint64_t at = 0; at < 60; at++) {
+        struct sym_query q = {
+            .module = handles[0], .pid = 42, .abs = 0x1000 + at * 16, .rel = 0x1000 + at * 16};
+        REPEAT(sym_resolve(c, &q, &f, &count));
+        assert_non_null(f->name);
+    }
+    for (unsigned i = 1; i < 6; i++) {
+        struct sym_query q = {.module = handles[i],
+                              .pid = 42,
+                              .abs = i == 3 ? 0x4010 : 0xffff0,
+                              .rel = 7,
+                              .python_allowed = true};
+        REPEAT(sym_resolve(c, &q, &f, &count));
+        assert_int_equal(f->name != NULL, i == 1 || i == 3);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct sym_query q = {.module = SYM_NO_MODULE, .kernel = true, .abs = needed[i]};
+        REPEAT(sym_resolve(c, &q, &f, &count));
+        assert_non_null(f->name);
+    }
+    n = sym_context_new();
+    if (n == NULL && !stays)
+        n = sym_context_new();
+    if (n == NULL)
+        goto done;
+    REPEAT(sym_context_open(n, &(struct sym_options){.size = sizeof(o), .native = native}));
+    struct sym_module m = {.size = sizeof(m), .path = "/x"};
+    REPEAT(sym_module_add(n, &m, &handles[0]));
+    struct sym_query q = {.module = handles[0]};
+    REPEAT(sym_resolve(n, &q, &f, &count));
+    assert_int_equal(count, 20);
+    assert_string_equal(f[19].name, "a::b(int)");
+    char *text = sym_demangle_name("_ZN1a1bEi.cold", SYM_DEMANGLE_FULL);
+    if (text == NULL)
+        assert_true(failed);
+    free(text);
+done:
+    if (c != NULL)
+        assert_true(sym_context_error(c)[0] != '\0');
+    sym_context_free(c);
+    sym_context_free(n);
+}
+
+static void fail_each(bool and_later)
+{
+    long n = 1;
+    for (;; n++) {
+        stays = and_later;
+        failed = false;
+        countdown = n;
+        run_everything();
+        countdown = 0;
+        stays = false;
+        if (!failed)
+            break;
+    }
+    assert_true(n > 100);
+    failed = false;
+}
+
+static void any_one_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_each(false);
+}
+
+static void all_allocations_from_any_one_on_may_fail(void **state)
+{
+    (void)state;
+    fail_each(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_one_allocation_may_fail),
+        cmocka_unit_test(all_allocations_from_any_one_on_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}

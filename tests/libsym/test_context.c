@@ -1,0 +1,732 @@
+/* SPDX-License-Identifier: MIT */
+/* The public API: the order of sources, files that are not what they should be, and remembered answers. */
+#include "context.h"
+
+#include "elf_image.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define START 0x7f0000001000u
+#define ID "12345678901234567890"
+
+static char folder[64];
+
+static const char *at(const char *name)
+{
+    static char paths[4][256];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    return path;
+}
+
+static void put(const char *name, const void *data, size_t size)
+{
+    FILE *f = fopen(at(name), "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_elf(const char *name, const char *build_id)
+{
+    static const struct image_symbol symbols[] = {
+        {"_ZN1a1bEi", 0x10, 0x10, STT_FUNC, STB_GLOBAL, 0, false},
+        {"plain", 0x40, 0x10, STT_FUNC, STB_GLOBAL, 0, false},
+        {"_PyEval_EvalFrameDefault", 0x80, 0x10, STT_FUNC, STB_GLOBAL, 0, false},
+    };
+    struct image image = {.symbols = symbols, .symbol_count = 3, .build_id = build_id};
+    size_t size;
+    uint8_t *data = image_build(&image, &size);
+    put(name, data, size);
+    free(data);
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/test_context.XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    put_elf("good", ID);
+    put_elf("other", "another build");
+    put_elf("no_id", NULL);
+    put_elf("gone (deleted)", ID);
+    put_elf("replaced", ID);
+    put_elf("python3.11", ID);
+    put("text", "#!/bin/sh\n", 10);
+    put("empty", "", 0);
+    static const char map[] =
+        "1000 100 jitted\npoor line\n2000 100 py::f:/x/a.py\n7f0000001000 100 in_anon\n";
+    put("perf-42.map", map, sizeof(map) - 1);
+    if (mkfifo(at("fifo"), 0600) != 0 || mkdir(at("dir"), 0700) != 0)
+        return -1;
+    return mkdir(at("root"), 0700) != 0 || mkdir(at("root/usr"), 0700) != 0;
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static struct sym_context *open_with(const struct sym_options *options)
+{
+    struct sym_options o = options != NULL ? *options : (struct sym_options){0};
+    struct sym_context *c = sym_context_new();
+    assert_non_null(c);
+    o.size = sizeof(o);
+    if (o.perf_map_dir == NULL)
+        o.perf_map_dir = folder;
+    assert_int_equal(sym_context_open(c, &o), 0);
+    return c;
+}
+
+static uint32_t add(struct sym_context *c, const char *path, const char *build_id)
+{
+    uint32_t handle;
+    struct sym_module m = {.size = sizeof(m),
+                           .path = path,
+                           .start = START,
+                           .end = START + 0x1000,
+                           .file_offset = 0x1000,
+                           .build_id = (const uint8_t *)build_id,
+                           .build_id_size = build_id != NULL ? strlen(build_id) : 0};
+    assert_int_equal(sym_module_add(c, &m, &handle), 0);
+    return handle;
+}
+
+/* offset: in the mapping. */
+static const struct sym_frame *ask(struct sym_context *c, uint32_t module, uint64_t offset)
+{
+    const struct sym_frame *f;
+    size_t count;
+    struct sym_query q = {
+        .module = module, .pid = 42, .abs = START + offset, .rel = offset + 0x1000};
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_int_equal(count, 1);
+    return f;
+}
+
+static const struct sym_frame *ask_abs(struct sym_context *c, uint64_t abs, int32_t pid,
+                                       bool python)
+{
+    const struct sym_frame *f;
+    size_t count;
+    struct sym_query q = {
+        .module = SYM_NO_MODULE, .pid = pid, .abs = abs, .python_allowed = python};
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_int_equal(count, 1);
+    return f;
+}
+
+static void a_frame_has_all_that_the_symbol_says(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    uint32_t m = add(c, at("good"), ID);
+    const struct sym_frame *f = ask(c, m, 0x14);
+    assert_string_equal(f->name, "a::b(int)");
+    assert_string_equal(f->raw_name, "_ZN1a1bEi");
+    assert_int_equal(f->offset, 4);
+    assert_int_equal(f->function_start, 0x1010);
+    assert_int_equal(f->origin, SYM_ORIGIN_SYMTAB);
+    assert_int_equal(f->kind, SYM_KIND_USER);
+    assert_int_equal(f->flags, 0);
+    assert_int_equal(f->miss, SYM_MISS_NONE);
+    assert_false(f->inlined);
+    assert_null(f->file);
+    f = ask(c, m, 0x40);
+    assert_string_equal(f->name, "plain");
+    assert_null(f->raw_name);
+    const char *detail;
+    assert_int_equal(sym_module_state(c, m, &detail), SYM_MISS_NONE);
+    assert_string_equal(detail, "");
+    sym_context_free(c);
+}
+
+static void names_follow_the_demangling_option(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(&(struct sym_options){.demangle = SYM_DEMANGLE_SHORT});
+    assert_string_equal(ask(c, add(c, at("good"), ID), 0x10)->name, "a::b");
+    sym_context_free(c);
+    c = open_with(&(struct sym_options){.demangle = SYM_DEMANGLE_NONE});
+    const struct sym_frame *f = ask(c, add(c, at("good"), ID), 0x10);
+    assert_string_equal(f->name, "_ZN1a1bEi");
+    assert_null(f->raw_name);
+    sym_context_free(c);
+}
+
+static void an_address_without_a_symbol_says_why(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    uint32_t m = add(c, at("good"), ID);
+    const struct sym_frame *f = ask(c, m, 0x200);
+    assert_null(f->name);
+    assert_int_equal(f->miss, SYM_MISS_NO_SYMBOL);
+    assert_int_equal(f->function_start, 0x1200);
+    assert_int_equal(f->offset, 0);
+    assert_int_equal(f->origin, SYM_ORIGIN_ADDRESS);
+    assert_int_equal(ask(c, m, 0x9000)->miss, SYM_MISS_OUTSIDE);
+    assert_int_equal(ask_abs(c, 0x10, 1, true)->miss, SYM_MISS_NO_MODULE);
+    assert_int_equal(ask_abs(c, 0x10, 1, true)->function_start, 0x10);
+    sym_context_free(c);
+}
+
+static void files_that_are_not_the_module_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *build_id;
+        enum sym_miss miss;
+    } cases[] = {
+        {"missing", ID, SYM_MISS_NO_FILE},  {"good/below", ID, SYM_MISS_NO_FILE},
+        {"fifo", ID, SYM_MISS_NOT_REGULAR}, {"dir", ID, SYM_MISS_NOT_REGULAR},
+        {"text", ID, SYM_MISS_NOT_ELF},     {"empty", NULL, SYM_MISS_NOT_ELF},
+        {"other", ID, SYM_MISS_BUILD_ID},   {"no_id", ID, SYM_MISS_BUILD_ID},
+        {"good", "123", SYM_MISS_BUILD_ID},
+    };
+    struct sym_context *c = open_with(NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t m = add(c, at(cases[i].name), cases[i].build_id);
+        const char *detail;
+        assert_int_equal(sym_module_state(c, m, &detail), SYM_MISS_NONE); /* not needed yet */
+        assert_string_equal(detail, "");
+        const struct sym_frame *f = ask(c, m, 0x14);
+        assert_null(f->name);
+        assert_int_equal(f->miss, cases[i].miss);
+        assert_int_equal(sym_module_state(c, m, &detail), cases[i].miss);
+        assert_non_null(strstr(detail, at(cases[i].name)));
+    }
+    uint32_t m = add(c, "/dev/zero2", NULL);
+    assert_int_equal(ask(c, m, 0)->miss, SYM_MISS_NO_FILE);
+    m = add(c, "/dev/null", NULL);
+    assert_int_equal(ask(c, m, 0)->miss, SYM_MISS_NOT_REGULAR);
+    m = add(c, "good", NULL);
+    assert_int_equal(ask(c, m, 0)->miss, SYM_MISS_NO_FILE); /* not from the current folder */
+    m = add(c, "[vdso]", NULL);
+    assert_int_equal(ask(c, m, 0)->miss, SYM_MISS_NO_FILE);
+    sym_context_free(c);
+}
+
+static void a_file_without_a_recorded_build_id_is_unverified(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    const struct sym_frame *f = ask(c, add(c, at("good"), NULL), 0x14);
+    assert_string_equal(f->name, "a::b(int)");
+    assert_int_equal(f->flags, SYM_FLAG_UNVERIFIED);
+    sym_context_free(c);
+}
+
+static void deleted_files_are_found_verbatim_or_by_build_id(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    assert_non_null(ask(c, add(c, at("gone (deleted)"), NULL), 0x14)->name);
+    assert_non_null(ask(c, add(c, at("replaced (deleted)"), ID), 0x14)->name);
+    assert_int_equal(ask(c, add(c, at("replaced (deleted)"), NULL), 0x14)->miss, SYM_MISS_NO_FILE);
+    assert_int_equal(ask(c, add(c, at("other (deleted)"), ID), 0x14)->miss, SYM_MISS_BUILD_ID);
+    sym_context_free(c);
+}
+
+static void the_sysroot_holds_links_too(void **state)
+{
+    (void)state;
+    put_elf("root/usr/inside", ID);
+    put_elf("outside", ID);
+    assert_int_equal(symlink("/usr/inside", at("root/absolute")), 0);
+    assert_int_equal(symlink(at("outside"), at("root/escape")), 0);
+    struct sym_context *c = open_with(&(struct sym_options){.sysroot = at("root")});
+    assert_non_null(ask(c, add(c, "/usr/inside", ID), 0x14)->name);
+    assert_non_null(ask(c, add(c, "/absolute", ID), 0x14)->name);
+    uint32_t m = add(c, "/escape", ID);
+    assert_int_equal(ask(c, m, 0x14)->miss, SYM_MISS_NO_FILE);
+    assert_int_equal(ask(c, add(c, "/../../../../../../etc/passwd", NULL), 0x14)->miss,
+                     SYM_MISS_NO_FILE);
+    const char *detail;
+    sym_module_state(c, m, &detail);
+    assert_non_null(strstr(detail, at("root/escape")));
+    sym_context_free(c);
+    c = open_with(&(struct sym_options){.sysroot = "/nonexistent"});
+    assert_int_equal(ask(c, add(c, at("good"), ID), 0x14)->miss, SYM_MISS_NO_FILE);
+    sym_context_free(c);
+}
+
+static void mappings_of_one_file_share_tables_and_answers(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    uint32_t a = add(c, at("good"), ID);
+    uint32_t b = add(c, at("good"), ID);
+    assert_int_not_equal(a, b);
+    const struct sym_frame *f = ask(c, a, 0x14);
+    assert_int_equal(c->registry.file_count, 1);
+    assert_ptr_equal(ask(c, b, 0x14), f);
+    assert_int_equal(c->answer_hits, 1);
+    assert_ptr_not_equal(ask(c, add(c, at("good"), NULL), 0x14), f); /* another identity */
+    assert_int_equal(c->registry.file_count, 2);
+    sym_context_free(c);
+}
+
+static void thousands_of_answers_are_remembered(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    uint32_t m = add(c, at("good"), ID);
+    const struct sym_frame *answers[0x1000];
+    for (uint64_t i = 0; i < 0x1000; i++)
+        answers[i] = ask(c, m, i);
+    for (uint64_t i = 0; i < 0x1000; i++)
+        assert_ptr_equal(ask(c, m, i), answers[i]);
+    assert_int_equal(c->answer_hits, 0x1000);
+    sym_context_free(c);
+}
+
+static void python_machinery_is_marked(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    uint32_t m = add(c, at("python3.11"), ID);
+    assert_int_equal(ask(c, m, 0x44)->flags, SYM_FLAG_PYTHON_RUNTIME);
+    assert_int_equal(ask(c, m, 0x84)->flags, SYM_FLAG_PYTHON_RUNTIME | SYM_FLAG_PYTHON_EVAL);
+    assert_int_equal(ask(c, m, 0x200)->flags, SYM_FLAG_PYTHON_RUNTIME);
+    assert_int_equal(ask(c, add(c, at("good"), ID), 0x84)->flags, 0);
+    sym_context_free(c);
+}
+
+static void perf_maps_speak_for_memory_without_a_file(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    struct sym_perf_map_state s;
+    assert_int_equal(sym_perf_map_state(c, 42, &s), 0);
+    const struct sym_frame *f = ask_abs(c, 0x1010, 42, false);
+    assert_string_equal(f->name, "jitted");
+    assert_int_equal(f->origin, SYM_ORIGIN_PERF_MAP);
+    assert_int_equal(f->flags, SYM_FLAG_JIT);
+    assert_int_equal(f->function_start, 0x1000);
+    assert_int_equal(f->offset, 0x10);
+    assert_int_equal(sym_perf_map_state(c, 42, &s), 1);
+    assert_true(s.found);
+    assert_int_equal(s.entries, 3);
+    assert_int_equal(s.bad_lines, 1);
+    assert_string_equal(s.path, at("perf-42.map"));
+
+    uint32_t anon = add(c, "//anon", NULL);
+    f = ask(c, anon, 0x20);
+    assert_string_equal(f->name, "in_anon");
+    assert_int_equal(f->flags, SYM_FLAG_JIT | SYM_FLAG_ANONYMOUS);
+    assert_int_equal(f->function_start, 0x1000); /* in the mapping's terms */
+    assert_int_equal(f->offset, 0x20);
+    f = ask(c, anon, 0x800);
+    assert_int_equal(f->miss, SYM_MISS_NOT_IN_PERF_MAP);
+    assert_int_equal(f->flags, SYM_FLAG_ANONYMOUS);
+    assert_int_equal(ask_abs(c, 0x1010, 43, false)->miss, SYM_MISS_NO_MODULE);
+    assert_int_equal(sym_perf_map_state(c, 43, &s), 1);
+    assert_false(s.found);
+    /* Not for a file, though the map has a line for that address. */
+    assert_string_equal(ask(c, add(c, at("good"), ID), 0x14)->name, "a::b(int)");
+    sym_context_free(c);
+}
+
+static void python_entries_need_permission_in_automatic_mode(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    assert_null(ask_abs(c, 0x2010, 42, false)->name);
+    const struct sym_frame *f = ask_abs(c, 0x2010, 42, true);
+    assert_string_equal(f->name, "f");
+    assert_string_equal(f->file, "/x/a.py");
+    assert_int_equal(f->kind, SYM_KIND_PYTHON);
+    assert_null(ask_abs(c, 0x2010, 42, false)->name);
+    assert_string_equal(ask_abs(c, 0x1010, 42, true)->name, "jitted");
+    sym_context_free(c);
+    c = open_with(&(struct sym_options){.perf_maps = SYM_PERF_MAPS_ALL});
+    assert_string_equal(ask_abs(c, 0x2010, 42, false)->name, "f");
+    sym_context_free(c);
+    const int32_t pids[] = {77, 42};
+    c = open_with(&(struct sym_options){
+        .perf_maps = SYM_PERF_MAPS_LIST, .perf_map_pids = pids, .perf_map_pid_count = 2});
+    assert_string_equal(ask_abs(c, 0x2010, 42, false)->name, "f");
+    assert_null(ask_abs(c, 0x2010, 43, true)->name);
+    struct sym_perf_map_state s;
+    assert_int_equal(sym_perf_map_state(c, 43, &s), 0);
+    sym_context_free(c);
+    c = open_with(&(struct sym_options){.perf_maps = SYM_PERF_MAPS_NONE});
+    assert_null(ask_abs(c, 0x1010, 42, true)->name);
+    assert_int_equal(ask(c, add(c, "//anon", NULL), 0)->miss, SYM_MISS_DISABLED);
+    sym_context_free(c);
+}
+
+static uint32_t add_jit(struct sym_context *c, bool jit, const struct sym_jit_name *names,
+                        size_t count)
+{
+    uint32_t handle;
+    struct sym_module m = {.size = sizeof(m),
+                           .path = "[jit-1-2-3]",
+                           .start = START,
+                           .end = START + 0x1000,
+                           .jit = jit,
+                           .jit_names = names,
+                           .jit_name_count = count};
+    assert_int_equal(sym_module_add(c, &m, &handle), 0);
+    return handle;
+}
+
+static const struct sym_frame *ask_jit(struct sym_context *c, uint32_t module, uint64_t offset)
+{
+    const struct sym_frame *f;
+    size_t count;
+    struct sym_query q = {.module = module, .pid = 42, .abs = START + offset, .rel = offset};
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    return f;
+}
+
+static void recorded_jit_names_come_first(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    const struct sym_jit_name names[] = {
+        {START, START + 0x100, "outer", 5},
+        {START + 0x10, START + 0x20, "inner", 5},
+        {START + 0x10, START + 0x20, "inner too", 9},
+        {START + 0x40, START + 0x80, "py::g:/b.py", 11},
+        {START + 0x200, START + 0x210, "a\0b", 3},
+        {START + 0x300, START + 0x310, "", 0},
+    };
+    uint32_t m = add_jit(c, true, names, 6);
+    const struct sym_frame *f = ask_jit(c, m, 0x15);
+    assert_string_equal(f->name, "inner too"); /* of equal ones the later */
+    assert_int_equal(f->origin, SYM_ORIGIN_JIT);
+    assert_int_equal(f->flags, SYM_FLAG_JIT);
+    assert_int_equal(f->function_start, 0x10);
+    assert_int_equal(f->offset, 5);
+    assert_string_equal(ask_jit(c, m, 0x20)->name, "outer");
+    f = ask_jit(c, m, 0x50);
+    assert_string_equal(f->name, "g");
+    assert_string_equal(f->file, "/b.py");
+    assert_int_equal(f->kind, SYM_KIND_PYTHON);
+    assert_string_equal(ask_jit(c, m, 0x200)->name, "a b");
+    f = ask_jit(c, m, 0x300);
+    assert_int_equal(f->miss, SYM_MISS_NO_JIT_NAME);
+    /* Generated code without names is not looked up elsewhere: the perf map has a line there. */
+    m = add_jit(c, true, NULL, 0);
+    f = ask_jit(c, m, 0x20);
+    assert_null(f->name);
+    assert_int_equal(f->miss, SYM_MISS_NO_JIT_NAME);
+    sym_context_free(c);
+}
+
+static void without_native_only_recorded_names_count(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(&(struct sym_options){.no_native = true});
+    const struct sym_jit_name names[] = {{START, START + 0x100, "f", 1}};
+    assert_string_equal(ask_jit(c, add_jit(c, true, names, 1), 0)->name, "f");
+    uint32_t m = add(c, at("good"), ID);
+    assert_int_equal(ask(c, m, 0x14)->miss, SYM_MISS_DISABLED);
+    assert_false(c->registry.files[c->registry.modules[m].file]->loaded);
+    assert_int_equal(ask_abs(c, 0x1010, 42, true)->miss, SYM_MISS_DISABLED);
+    struct sym_perf_map_state s;
+    assert_int_equal(sym_perf_map_state(c, 42, &s), 0);
+    sym_context_free(c);
+}
+
+/* ---- a symbolizer of the caller's own ---- */
+
+struct native {
+    int calls;
+    int frames;
+    int error; /* or, above 0, a number of frames that stay blank */
+};
+
+static int native_answer(void *user, const char *path, const uint8_t *build_id,
+                         size_t build_id_size, const struct sym_query *query,
+                         struct sym_frame *frames, size_t capacity)
+{
+    struct native *n = user;
+    n->calls++;
+    if (n->error != 0)
+        return n->error;
+    assert_string_equal(path, "/some/file");
+    assert_int_equal(build_id_size, 4);
+    assert_memory_equal(build_id, "abcd", 4);
+    for (size_t i = 0; i < capacity && i < (size_t)n->frames; i++) {
+        char name[32];
+        assert_null(frames[i].name);
+        snprintf(name, sizeof(name), "frame%zu", i);
+        frames[i].name = strdup(name); /* copied by libsym, freed below */
+        frames[i].raw_name = i == 0 ? "_Zraw" : NULL;
+        frames[i].file = "a.c";
+        frames[i].line = (uint32_t)i + 1;
+        frames[i].column = 2;
+        frames[i].start_line = 3;
+        frames[i].inlined = true;
+        frames[i].origin = SYM_ORIGIN_DWARF;
+        frames[i].function_start = query->rel - 1;
+        frames[i].offset = 1;
+        frames[i].flags = SYM_FLAG_UNVERIFIED;
+    }
+    return n->frames;
+}
+
+static void a_native_symbolizer_replaces_the_files(void **state)
+{
+    (void)state;
+    struct native n = {.frames = 3};
+    struct sym_context *c =
+        open_with(&(struct sym_options){.native = native_answer, .native_user = &n});
+    uint32_t m = add(c, "/some/file", "abcd");
+    struct sym_query q = {.module = m, .pid = 42, .abs = START + 4, .rel = 0x1004};
+    const struct sym_frame *f;
+    size_t count;
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_int_equal(count, 3);
+    assert_string_equal(f[0].name, "frame0");
+    assert_string_equal(f[0].raw_name, "_Zraw");
+    assert_string_equal(f[1].name, "frame1");
+    assert_string_equal(f[2].file, "a.c");
+    assert_int_equal(f[2].line, 3);
+    assert_int_equal(f[0].column, 2);
+    assert_int_equal(f[0].start_line, 3);
+    assert_true(f[0].inlined && f[1].inlined);
+    assert_false(f[2].inlined); /* the last is the physical function */
+    assert_int_equal(f[0].origin, SYM_ORIGIN_DWARF);
+    assert_int_equal(f[0].function_start, 0x1003);
+    assert_int_equal(f[0].flags, SYM_FLAG_UNVERIFIED);
+    for (size_t i = 0; i < 3; i++)
+        free((void *)(uintptr_t)c->native_frames[i].name);
+    const struct sym_frame *again;
+    assert_int_equal(sym_resolve(c, &q, &again, &count), 0);
+    assert_ptr_equal(again, f);
+    assert_int_equal(n.calls, 1);
+    sym_context_free(c);
+}
+
+static void a_native_symbolizer_gets_as_much_room_as_it_wants(void **state)
+{
+    (void)state;
+    struct native n = {0};
+    struct sym_context *c =
+        open_with(&(struct sym_options){.native = native_answer, .native_user = &n});
+    struct sym_query q = {.module = add(c, "/some/file", "abcd"), .rel = 0x1004};
+    const struct sym_frame *f;
+    size_t count;
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_int_equal(count, 1);
+    assert_null(f->name);
+    assert_int_equal(f->miss, SYM_MISS_NO_SYMBOL);
+    n.error = 2000;
+    q.rel++;
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_int_equal(count, 2000);
+    n.error = 1000000;
+    q.rel++;
+    assert_int_equal(sym_resolve(c, &q, &f, &count), SYM_ERR_LIMIT);
+    n.error = SYM_ERR_IO;
+    assert_int_equal(sym_resolve(c, &q, &f, &count), SYM_ERR_IO);
+    sym_context_free(c);
+}
+
+static int native_raw(void *user, const char *path, const uint8_t *build_id, size_t build_id_size,
+                      const struct sym_query *query, struct sym_frame *frames, size_t capacity)
+{
+    (void)user, (void)path, (void)build_id, (void)build_id_size, (void)query;
+    assert_true(capacity >= 1);
+    frames[0].raw_name = "_ZN1a1bEi";
+    return 1;
+}
+
+static void a_native_symbolizer_may_leave_demangling_to_libsym(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(&(struct sym_options){.native = native_raw});
+    const struct sym_frame *f = ask(c, add(c, "/some/python3", NULL), 0);
+    assert_string_equal(f->name, "a::b(int)");
+    assert_string_equal(f->raw_name, "_ZN1a1bEi");
+    assert_int_equal(f->origin, SYM_ORIGIN_SYMTAB);
+    assert_int_equal(f->flags, SYM_FLAG_PYTHON_RUNTIME);
+    /* Perf map and JIT names come before it, kernel addresses and those without module never reach it. */
+    assert_string_equal(ask(c, add(c, "//anon", NULL), 0x20)->name, "in_anon");
+    assert_string_equal(ask(c, add(c, "//anon", NULL), 0x800)->name, "a::b(int)");
+    assert_null(ask_jit(c, add_jit(c, true, NULL, 0), 0)->name);
+    assert_null(ask_abs(c, 0x9999, 42, true)->name);
+    sym_context_free(c);
+}
+
+/* ---- misuse ---- */
+
+static void the_rules_of_the_header_are_checked(void **state)
+{
+    (void)state;
+    const struct sym_frame *f;
+    size_t count;
+    uint32_t handle;
+    struct sym_module m = {.size = sizeof(m), .path = "/x"};
+    struct sym_query q = {.module = 0};
+    struct sym_context *c = sym_context_new();
+    assert_non_null(c);
+    assert_string_equal(sym_context_error(c), "no error");
+    assert_int_equal(sym_resolve(c, &q, &f, &count), SYM_ERR_MISUSE);
+    assert_int_equal(sym_module_add(c, &m, &handle), SYM_ERR_MISUSE);
+    struct sym_options o = {.size = 3};
+    assert_int_equal(sym_context_open(c, &o), SYM_ERR_MISUSE);
+    o = (struct sym_options){.size = sizeof(o), .perf_map_pid_count = 1};
+    assert_int_equal(sym_context_open(c, &o), SYM_ERR_MISUSE);
+    assert_int_equal(sym_context_open(c, NULL), 0);
+    assert_int_equal(sym_context_open(c, NULL), SYM_ERR_MISUSE);
+    assert_int_equal(sym_resolve(c, &q, &f, &count), SYM_ERR_MISUSE); /* no such module */
+    assert_string_equal(sym_context_error(c), "module 0 of 0");
+    m.size = 0;
+    assert_int_equal(sym_module_add(c, &m, &handle), SYM_ERR_MISUSE);
+    m.size = sizeof(m);
+    m.jit_name_count = 1;
+    assert_int_equal(sym_module_add(c, &m, &handle), SYM_ERR_MISUSE);
+    const char *detail;
+    assert_int_equal(sym_module_state(c, 7, &detail), SYM_MISS_NONE);
+    assert_string_equal(detail, "");
+    sym_context_free(c);
+    sym_context_free(NULL);
+}
+
+static void structs_of_an_older_or_newer_header_are_accepted(void **state)
+{
+    (void)state;
+    struct {
+        struct sym_module m;
+        uint64_t more;
+    } newer = {.m = {.size = sizeof(newer), .path = "/x"}};
+    uint32_t handle;
+    struct sym_context *c = open_with(NULL);
+    assert_int_equal(sym_module_add(c, &newer.m, &handle), 0);
+    newer.more = 1; /* something this library would ignore silently */
+    assert_int_equal(sym_module_add(c, &newer.m, &handle), SYM_ERR_MISUSE);
+    newer.m.size = offsetof(struct sym_module, kernel);
+    assert_int_equal(sym_module_add(c, &newer.m, &handle), 0);
+    sym_context_free(c);
+}
+
+/* ---- helpers ---- */
+
+static void check_display(const char *path, const char *expected)
+{
+    size_t size;
+    const char *text = sym_display_path(path, strlen(path), &size);
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(text, expected, size);
+}
+
+static void display_paths_are_base_names(void **state)
+{
+    (void)state;
+    check_display("/usr/bin/cat", "cat");
+    check_display("/usr/bin/cat (deleted)", "cat");
+    check_display("cat", "cat");
+    check_display("", "");
+    check_display("[vdso]", "[vdso]");
+    check_display("[anon:a/b]", "[anon:a/b]");
+    check_display("//anon", "//anon");
+    check_display("/memfd:x (deleted)", "memfd:x");
+    check_display("/dir/", "/dir/");
+    check_display(" (deleted)", " (deleted)");
+}
+
+static void paths_of_anonymous_memory_are_known(void **state)
+{
+    (void)state;
+    static const char *const yes[] = {"",
+                                      "//anon",
+                                      "[heap]",
+                                      "[stack]",
+                                      "[stack:12]",
+                                      "[anon:libc_malloc]",
+                                      "/memfd:doublemapper (deleted)",
+                                      "/dev/zero",
+                                      "/dev/zero (deleted)",
+                                      "/SYSV00000000 (deleted)",
+                                      "/anon_hugepage (deleted)"};
+    static const char *const no[] = {"/usr/bin/cat", "[vdso]",    "[vsyscall]",
+                                     "/dev/zero2",   "//toolong", "[kernel.kallsyms]",
+                                     "/tmp/memfd:x", "/dev/shm/x"};
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+        if (!sym_is_anonymous_path(yes[i], strlen(yes[i])))
+            fail_msg("%s", yes[i]);
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+        if (sym_is_anonymous_path(no[i], strlen(no[i])))
+            fail_msg("%s", no[i]);
+    assert_true(sym_is_anonymous_path(NULL, 0));
+}
+
+static void every_code_and_reason_has_words(void **state)
+{
+    (void)state;
+    static const int codes[] = {0,
+                                SYM_ERR_NOMEM,
+                                SYM_ERR_IO,
+                                SYM_ERR_FORMAT,
+                                SYM_ERR_LIMIT,
+                                SYM_ERR_MISUSE,
+                                SYM_ERR_NOT_FOUND};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        assert_string_not_equal(sym_error_name(codes[i]), "SYM_ERR_UNKNOWN");
+        assert_string_not_equal(sym_error_text(codes[i]), "unknown error");
+    }
+    assert_string_equal(sym_error_name(-99), "SYM_ERR_UNKNOWN");
+    assert_string_equal(sym_error_name(0), "SYM_OK");
+    for (int i = 0; i <= SYM_MISS_DISABLED; i++)
+        assert_string_not_equal(sym_miss_text((enum sym_miss)i), "unknown reason");
+    for (int i = 0; i <= SYM_KERNEL_UNREADABLE; i++)
+        assert_null(strstr(sym_kernel_state_text((enum sym_kernel_state)i), "unknown state"));
+    assert_string_equal(sym_kernel_state_text(SYM_KERNEL_OTHER_BOOT), "from another boot");
+    assert_string_equal(sym_origin_text(SYM_ORIGIN_DWARF), "elf");
+    assert_string_equal(sym_origin_text(SYM_ORIGIN_PLT), "elf");
+    assert_string_equal(sym_origin_text(SYM_ORIGIN_FDE), "address");
+    assert_string_equal(sym_origin_text(SYM_ORIGIN_VMLINUX), "kernel");
+    assert_string_equal(sym_origin_text(SYM_ORIGIN_JIT), "jit");
+    assert_string_equal(sym_origin_text(SYM_ORIGIN_PERF_MAP), "perf-map");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_has_all_that_the_symbol_says),
+        cmocka_unit_test(names_follow_the_demangling_option),
+        cmocka_unit_test(an_address_without_a_symbol_says_why),
+        cmocka_unit_test(files_that_are_not_the_module_are_told_apart),
+        cmocka_unit_test(a_file_without_a_recorded_build_id_is_unverified),
+        cmocka_unit_test(deleted_files_are_found_verbatim_or_by_build_id),
+        cmocka_unit_test(the_sysroot_holds_links_too),
+        cmocka_unit_test(mappings_of_one_file_share_tables_and_answers),
+        cmocka_unit_test(thousands_of_answers_are_remembered),
+        cmocka_unit_test(python_machinery_is_marked),
+        cmocka_unit_test(perf_maps_speak_for_memory_without_a_file),
+        cmocka_unit_test(python_entries_need_permission_in_automatic_mode),
+        cmocka_unit_test(recorded_jit_names_come_first),
+        cmocka_unit_test(without_native_only_recorded_names_count),
+        cmocka_unit_test(a_native_symbolizer_replaces_the_files),
+        cmocka_unit_test(a_native_symbolizer_gets_as_much_room_as_it_wants),
+        cmocka_unit_test(a_native_symbolizer_may_leave_demangling_to_libsym),
+        cmocka_unit_test(the_rules_of_the_header_are_checked),
+        cmocka_unit_test(structs_of_an_older_or_newer_header_are_accepted),
+        cmocka_unit_test(display_paths_are_base_names),
+        cmocka_unit_test(paths_of_anonymous_memory_are_known),
+        cmocka_unit_test(every_code_and_reason_has_words),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
