@@ -8,7 +8,7 @@
 #define SPOOLINT_ERROR_SIZE 256
 
 struct error_state {
-    int code; /* 0: none */
+    int code;                       /* 0: none */
     char text[SPOOLINT_ERROR_SIZE]; /* "" until the first error */
 };
 

@@ -15,7 +15,7 @@
 #define FORMAT_VERSION_MAX 4
 #define FORMAT_VERSION_MODULE_DEACTIVATION 2 /* first with tag 8 */
 #define FORMAT_VERSION_IDENTITY 3            /* first with device and inode generation */
-#define FORMAT_VERSION_ORIGIN 4              /* first with nanoseconds, a clock origin, positive ids, tag 9 */
+#define FORMAT_VERSION_ORIGIN 4 /* first with nanoseconds, a clock origin, positive ids, tag 9 */
 
 enum {
     FORMAT_TAG_MODULE = 1,

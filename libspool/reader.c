@@ -10,6 +10,7 @@
 #include "error.h"
 #include "format.h"
 #include "input.h"
+#include "reader_internal.h"
 #include "record.h"
 #include "spool/spool.h"
 #include "table.h"
@@ -170,7 +171,7 @@ static int header_cut(struct spool_reader *r)
 {
     size_t size = (size_t)(r->window.end - r->window.begin);
 
-    if (size == 0)
+    if (size == 0 && !spoolint_input_gzip_cut(r->input))
         return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED, "not a spool but empty");
     return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED,
                               "the input ends inside the header, after %zu bytes", size);
@@ -458,6 +459,12 @@ int spool_reader_next(struct spool_reader *r, struct spool_record *out)
 }
 
 /* ---- state ---- */
+
+int spoolint_reader_fail_nomem(struct spool_reader *r, const char *what)
+{
+    spoolint_error_set(&r->error, SPOOL_ERR_NOMEM, "out of memory for %s", what);
+    return fail(r, SPOOL_ERR_NOMEM);
+}
 
 const char *spool_reader_error(const struct spool_reader *r)
 {

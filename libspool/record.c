@@ -74,11 +74,11 @@ static int stopped(const struct decoder *d)
 }
 
 /* Reads one varint or leaves the function with its verdict. */
-#define READ_UV(d, var)                  \
-    do {                                 \
-        (var) = cursor_uv((d)->c);       \
-        if ((d)->c->state != CURSOR_OK)  \
-            return stopped(d);           \
+#define READ_UV(d, var)                 \
+    do {                                \
+        (var) = cursor_uv((d)->c);      \
+        if ((d)->c->state != CURSOR_OK) \
+            return stopped(d);          \
     } while (0)
 
 static int decode_id(const struct decoder *d, uint32_t expected)
@@ -171,11 +171,11 @@ static int check_utf8(const struct decoder *d, const char *field, const char *da
 
 /* ---- the records ---- */
 
-#define TRY(expr)               \
-    do {                        \
-        int result_ = (expr);   \
+#define TRY(expr)                 \
+    do {                          \
+        int result_ = (expr);     \
         if (result_ != DECODE_OK) \
-            return result_;     \
+            return result_;       \
     } while (0)
 
 static int decode_module(const struct decoder *d, struct spool_module *m, uint64_t *limit_bytes)
@@ -298,8 +298,7 @@ static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
     return DECODE_OK;
 }
 
-static void encode_jit_module(struct byte_buffer *b, uint32_t version,
-                              const struct spool_module *m)
+static void encode_jit_module(struct byte_buffer *b, uint32_t version, const struct spool_module *m)
 {
     encode_module(b, version, m);
     if (!spoolint_buffer_reserve(b, FORMAT_VARINT_MAX_SIZE))
@@ -354,12 +353,16 @@ static int decode_frame(const struct decoder *d, struct spool_frame *f)
         return refuse(d, "has address 0x%" PRIx64 " below file offset 0x%" PRIx64 " of module %u",
                       address, m->file_offset, m->id);
     if (m->end < m->start)
-        return refuse(d, "refers to module %u, which ends at 0x%" PRIx64
-                      " before its start 0x%" PRIx64, m->id, m->end, m->start);
+        return refuse(d,
+                      "refers to module %u, which ends at 0x%" PRIx64
+                      " before its start 0x%" PRIx64,
+                      m->id, m->end, m->start);
     if (address - m->file_offset >= m->end - m->start)
-        return refuse(d, "has address 0x%" PRIx64 " beyond the end of module %u (file offset 0x%"
-                      PRIx64 ", size 0x%" PRIx64 ")", address, m->id, m->file_offset,
-                      m->end - m->start);
+        return refuse(d,
+                      "has address 0x%" PRIx64
+                      " beyond the end of module %u (file offset 0x%" PRIx64 ", size 0x%" PRIx64
+                      ")",
+                      address, m->id, m->file_offset, m->end - m->start);
     f->kind = SPOOL_FRAME_PINNED;
     f->module_id = m->id;
     f->kernel = m->kernel;
@@ -613,7 +616,8 @@ int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct
     }
     return spoolint_error_set(e, SPOOL_ERR_CORRUPT,
                               "record at byte %" PRIu64 " has tag %u, which version %" PRIu32
-                              " does not have", offset_bytes, tag, t->version);
+                              " does not have",
+                              offset_bytes, tag, t->version);
 }
 
 void spoolint_record_encode(struct byte_buffer *b, uint32_t version, const struct spool_record *rec)

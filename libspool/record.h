@@ -30,7 +30,8 @@ struct jit_scratch {
 enum decode_result {
     DECODE_OK = 1,
     DECODE_SHORT = 0, /* a field runs past the window; nothing was kept */
-    DECODE_PATH_LIMIT = 2 /* a path or the names are longer than this library keeps; see limit_bytes */
+    DECODE_PATH_LIMIT =
+        2 /* a path or the names are longer than this library keeps; see limit_bytes */
     /* negative: SPOOL_ERR_CORRUPT or _NOMEM, text set */
 };
 
@@ -48,7 +49,8 @@ int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct
 /* Encoders: the shortest form of everything. Records are not checked here. version is the spool's. A sample is
  * written with its delta_ns. */
 void spoolint_record_encode_header(struct byte_buffer *b, const struct spool_header *h);
-void spoolint_record_encode(struct byte_buffer *b, uint32_t version, const struct spool_record *rec);
+void spoolint_record_encode(struct byte_buffer *b, uint32_t version,
+                            const struct spool_record *rec);
 
 /* Name of a record type for messages: "sample". */
 const char *spoolint_record_name(enum spool_record_type type);

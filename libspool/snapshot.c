@@ -2,6 +2,7 @@
 /* All samples of a spool in memory, over the public reader: definitions and errors stay its own. */
 #include <stdlib.h>
 
+#include "reader_internal.h"
 #include "spool/spool.h"
 
 /* What cannot be had from the other samples or the reader. */
@@ -63,7 +64,7 @@ static int load(struct spool_snapshot *s)
 
     while ((rc = spool_reader_next(s->reader, &rec)) > 0) {
         if (rec.type == SPOOL_RECORD_SAMPLE && !append(s, &rec.sample)) {
-            rc = SPOOL_ERR_NOMEM;
+            rc = spoolint_reader_fail_nomem(s->reader, "the samples of a snapshot");
             break;
         }
     }

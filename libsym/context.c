@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public API: options, and the one place that knows the order in which names are looked for. Every answer
- * is kept until the context is freed, so equal questions cost one hash lookup.
+ * The public API: options, and the one place that knows the order in which names are looked for.
+ * Every answer is kept until the context is freed, so equal questions cost one hash lookup.
  */
 #include "context.h"
 
@@ -34,7 +34,8 @@ static int fail_plain(struct sym_context *c, int code)
     return fail(c, code, "%s", sym_error_text(code));
 }
 
-/* Copies a struct of another version of the header: what it lacks is 0, what we do not know must be 0. */
+/* Copies a struct of another version of the header: what it lacks is 0, what we do not know must
+ * be 0. */
 static bool copy_sized(void *to, size_t size, const void *from, size_t from_size)
 {
     const unsigned char *bytes = from;
@@ -55,7 +56,8 @@ struct sym_context *sym_context_new(void)
     struct sym_context *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
-    /* 16 bytes that the kernel drew for this process: nobody can prepare keys that collide in our tables. */
+    /* 16 bytes that the kernel drew for this process: nobody can prepare keys that collide in
+     * our tables. */
     uintptr_t random = getauxval(AT_RANDOM);
     const void *bytes = NULL;
     memcpy(&bytes, &random, sizeof(bytes));
@@ -377,8 +379,8 @@ static struct sym_frame blank_frame(const struct lookup *l)
     return f;
 }
 
-/* Sets start and offset from the start in absolute terms. Addresses in a module's own terms differ by a
- * constant, so the distance is the same. */
+/* Sets start and offset from the start in absolute terms. Addresses in a module's own terms
+ * differ by a constant, so the distance is the same. */
 static void set_start(struct sym_frame *f, uint64_t distance)
 {
     f->offset = distance;

@@ -17,7 +17,8 @@ struct symint_process {
     struct symint_perf_map map;
 };
 
-/* An answer that was given. a, b and address are what it depends on: see answer_key in context.c. */
+/* An answer that was given. a, b and address are what it depends on: see answer_key in
+ * context.c. */
 struct symint_answer {
     uint64_t a;
     uint64_t b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Demangling by libiberty. Names come from files nobody vouches for, so the calls are fenced in: bounded
- * input, bounded output, and a deep name never runs on the caller's stack.
+ * Demangling by libiberty. Names come from files nobody vouches for, so the calls are fenced in:
+ * bounded input, bounded output, and a deep name never runs on the caller's stack.
  */
 #include "demangle.h"
 
@@ -15,8 +15,9 @@
 #define MAX_INPUT ((size_t)64 * 1024)
 #define MAX_OUTPUT ((size_t)1024 * 1024)
 
-/* libiberty's parsers call themselves for every level of a name, up to one level per byte and some 130 bytes
- * of stack per level. The fence: short names run where we are, others on a stack made for the worst case. */
+/* libiberty's parsers call themselves for every level of a name, up to one level per byte and
+ * some 130 bytes of stack per level. The fence: short names run where we are, others on a stack
+ * made for the worst case. */
 #define MAX_DIRECT_LEVELS ((size_t)4 * 1024)
 #define MAX_LEVELS ((size_t)64 * 1024)
 #define DEEP_STACK_SIZE ((size_t)64 * 1024 * 1024)
@@ -93,9 +94,9 @@ size_t symint_cut_clones(const char *name, size_t size)
 
 /* ---- collecting libiberty's output ---- */
 
-/* Called out of libiberty, which offers no way to stop it: a name can stand for an output that grows
- * exponentially. Its printers hold nothing on the heap (but for a punycode buffer, lost in that one case),
- * so jumping out of them is safe. */
+/* Called out of libiberty, which offers no way to stop it: a name can stand for an output that
+ * grows exponentially. Its printers hold nothing on the heap (but for a punycode buffer, lost in
+ * that one case), so jumping out of them is safe. */
 static void append(const char *text, size_t size, void *opaque)
 {
     struct job *job = opaque;
@@ -135,8 +136,9 @@ static bool is_method_qualifier(enum demangle_component_type type)
     }
 }
 
-/* Takes parameters and template arguments out of a tree, which it changes: components may be shared, and a
- * change made twice is the same change. Depth is bounded: what lies deeper stays as it is. */
+/* Takes parameters and template arguments out of a tree, which it changes: components may be
+ * shared, and a change made twice is the same change. Depth is bounded: what lies deeper stays
+ * as it is. */
 static struct demangle_component *shorten(struct demangle_component *c, unsigned depth)
 {
     while (c != NULL) {
@@ -201,8 +203,8 @@ static bool is_word(char c)
            (unsigned char)c >= 0x80;
 }
 
-/* Takes generic arguments out of a Rust path: those of `a::b::<T>` and `Vec<T>`, not the brackets of
- * `<Type as Trait>::f`, which begin a path. */
+/* Takes generic arguments out of a Rust path: those of `a::b::<T>` and `Vec<T>`, not the
+ * brackets of `<Type as Trait>::f`, which begin a path. */
 static size_t shorten_rust(char *text, size_t size)
 {
     size_t out = 0;
@@ -247,9 +249,9 @@ static size_t shorten_d(char *text, size_t size)
 
 /* ---- the calls ---- */
 
-/* What an output of libiberty's D printer can come to: each back reference to a type repeats at most all
- * that lies between its target and itself. The printer has no limit of its own and ends the process when
- * memory runs out, so a name that may explode is left as it is. */
+/* What an output of libiberty's D printer can come to: each back reference to a type repeats at
+ * most all that lies between its target and itself. The printer has no limit of its own and ends
+ * the process when memory runs out, so a name that may explode is left as it is. */
 static size_t d_levels(const char *name, size_t size)
 {
     size_t *grown = malloc((size + 1) * sizeof(*grown));

@@ -12,8 +12,9 @@ size_t symint_cut_version(const char *name, size_t size);
 /* Bytes of a name before the clone suffixes that compilers append (`.cold`, `.part.N` ...). */
 size_t symint_cut_clones(const char *name, size_t size);
 
-/* The display name of a linkage name without version, malloc'ed; *changed tells whether it differs from the
- * name. NULL with *changed false: it does not differ. NULL with *changed true: out of memory. */
+/* The display name of a linkage name without version, malloc'ed; *changed tells whether it
+ * differs from the name. NULL with *changed false: it does not differ. NULL with *changed true:
+ * out of memory. */
 char *symint_demangle(const char *name, size_t size, enum sym_demangle mode, bool *changed);
 
 /* The display name of an interned name, made at the first call. NULL: out of memory. */

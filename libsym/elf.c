@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF symbol tables by our own bounded reader: 32 and 64 bits, both byte orders, with or without section
- * headers. Every number in the file is a claim; nothing is read, or allocated, beyond the file's size.
- * Which symbol names an address is symbolization.md section 5.
+ * ELF symbol tables by our own bounded reader: 32 and 64 bits, both byte orders, with or without
+ * section headers. Every number in the file is a claim; nothing is read, or allocated, beyond the
+ * file's size. Which symbol names an address is symbolization.md section 5.
  */
 #include "elf.h"
 
@@ -400,7 +400,8 @@ const uint8_t *symint_elf_build_id(const struct symint_elf *e, size_t *size)
 
 /* ---- from file offsets to addresses ---- */
 
-/* Kernels of other machines than x86 may use pages up to 64 KB; a file that supports them says so. */
+/* Kernels of other machines than x86 may use pages up to 64 KB; a file that supports them says
+ * so. */
 static uint64_t largest_page(const struct symint_elf *e, const struct segment *s)
 {
     uint64_t page = 4096;
@@ -641,8 +642,8 @@ static size_t underscores(struct name n)
     return count;
 }
 
-/* Whether a is the better name of two that cover the same bytes; symbolization.md section 5, "Same address".
- * Nothing here may depend on the order of the table. */
+/* Whether a is the better name of two that cover the same bytes; symbolization.md section 5,
+ * "Same address". Nothing here may depend on the order of the table. */
 static bool better(const struct symint_elf *e, int source, const struct candidate *a,
                    const struct candidate *b)
 {
@@ -677,8 +678,8 @@ static int compare_extents(const void *a, const void *b)
     return ((*x)->end < (*y)->end) - ((*x)->end > (*y)->end);
 }
 
-/* How far a sizeless symbol may reach as far as the other table is concerned: not at all inside one of its
- * sized symbols, else to its next one. */
+/* How far a sizeless symbol may reach as far as the other table is concerned: not at all inside
+ * one of its sized symbols, else to its next one. */
 static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_segments *other,
                                uint64_t start)
 {
@@ -701,8 +702,8 @@ static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_s
     return low < other->count ? other->start[low] : UINT64_MAX;
 }
 
-/* Sweeps the symbols of one start. `next` is the next start of any symbol; `other` is the index of .dynsym
- * while .symtab is swept. */
+/* Sweeps the symbols of one start. `next` is the next start of any symbol; `other` is the index
+ * of .dynsym while .symtab is swept. */
 static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int source,
                         const struct candidate **group, size_t count, uint64_t next,
                         const struct candidate *all, const struct symint_segments *other)
@@ -729,7 +730,8 @@ static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int 
         end = next < end ? next : end;
         uint64_t limit = limit_by_other(e, other, best->start);
         end = limit < end ? limit : end;
-        /* Nothing tells how far a sizeless dynamic symbol reaches where the other symbols were stripped. */
+        /* Nothing tells how far a sizeless dynamic symbol reaches where the other symbols were
+         * stripped. */
         if (source == DYNSYM && best->start < UINT64_MAX)
             end = best->start + 1;
         if (end > best->start)
@@ -737,7 +739,8 @@ static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int 
     }
 }
 
-/* Adds the owners of an index to e->entries, which has `before` of them, and renumbers the index. */
+/* Adds the owners of an index to e->entries, which has `before` of them, and renumbers the
+ * index. */
 static int keep_entries(struct symint_elf *e, struct symint_segments *index, int source,
                         const struct candidate *all, uint32_t count, uint32_t *before)
 {

@@ -5,8 +5,8 @@
 
 #include "spool/sym.h"
 
-/* Where an image's bytes are: a descriptor, or memory when fd is negative. Nothing is mapped: a file that
- * shrinks under a mapping would kill the process. */
+/* Where an image's bytes are: a descriptor, or memory when fd is negative. Nothing is mapped: a
+ * file that shrinks under a mapping would kill the process. */
 struct symint_input {
     int fd;
     const uint8_t *memory;
@@ -15,8 +15,9 @@ struct symint_input {
 
 struct symint_elf;
 
-/* Reads headers, segments and build id. 0 with *out set, or *out NULL and *miss and *why (static) telling what
- * is wrong; SYM_ERR_NOMEM. The input is copied; its descriptor or memory must live until the index is built. */
+/* Reads headers, segments and build id. 0 with *out set, or *out NULL and *miss and *why
+ * (static) telling what is wrong; SYM_ERR_NOMEM. The input is copied; its descriptor or memory
+ * must live until the index is built. */
 int symint_elf_open(const struct symint_input *input, struct symint_elf **out, enum sym_miss *miss,
                     const char **why);
 void symint_elf_free(struct symint_elf *e);
@@ -32,8 +33,8 @@ int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why
 /* The executable segment that a mapping of this file offset was made for. */
 uint32_t symint_elf_segment(const struct symint_elf *e, uint64_t mapping_offset);
 
-/* The address, as the file states it, of a file offset seen through a mapping of that segment. False: in no
- * executable segment. */
+/* The address, as the file states it, of a file offset seen through a mapping of that segment.
+ * False: in no executable segment. */
 bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment,
                       uint64_t *vaddr);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kallsyms: which lines count, where an entry ends, and when the table speaks about the capture's boot. */
+/* kallsyms: which lines count, where an entry ends, and when the table speaks about the
+ * capture's boot. */
 #include "kernel.h"
 
 #include "locate.h"

@@ -35,9 +35,9 @@ extern const struct symint_kernel_paths symint_kernel_paths;
 enum sym_kernel_state symint_kernel_boot(const struct sym_kernel *kernel,
                                          const struct symint_kernel_paths *paths);
 
-/* Parses a kallsyms text, which it takes (malloc'ed, NUL-terminated after size bytes). 0 with *state OK,
- * RESTRICTED or EMPTY; SYM_ERR_NOMEM; SYM_ERR_LIMIT. Only entries that answer one of the sorted addresses
- * `needed` are kept, all when it is NULL. */
+/* Parses a kallsyms text, which it takes (malloc'ed, NUL-terminated after size bytes). 0 with
+ * *state OK, RESTRICTED or EMPTY; SYM_ERR_NOMEM; SYM_ERR_LIMIT. Only entries that answer one of
+ * the sorted addresses `needed` are kept, all when it is NULL. */
 int symint_kernel_parse(struct symint_kernel *k, char *text, size_t size, const uint64_t *needed,
                         size_t needed_count, enum sym_kernel_state *state);
 void symint_kernel_free(struct symint_kernel *k);

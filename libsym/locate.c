@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a recorded path to an ELF file that is the recorded one. Paths come from captures, so whatever is at
- * the end of them must not hang or harm us: it is looked at before it is opened.
+ * From a recorded path to an ELF file that is the recorded one. Paths come from captures, so
+ * whatever is at the end of them must not hang or harm us: it is looked at before it is opened.
  */
 #include "locate.h"
 
@@ -48,8 +48,8 @@ static int open_path(int root, const char *path)
     return openat(root, *path == '\0' ? "." : path, O_PATH | O_CLOEXEC);
 }
 
-/* The file behind a path handle, opened for reading. The name is not walked again, so nobody can put
- * something else there meanwhile. */
+/* The file behind a path handle, opened for reading. The name is not walked again, so nobody can
+ * put something else there meanwhile. */
 static int reopen(int handle)
 {
     char name[40];
@@ -261,8 +261,8 @@ int symint_locate(struct symint_arena *arena, const char *sysroot, const char *p
     if (rc != 0 || out->elf != NULL || path_size <= suffix ||
         memcmp(path + path_size - suffix, deleted, suffix) != 0)
         return rc;
-    /* The kernel's mark for a file that is gone. Whatever has its name today is only it when the build id
-     * says so. */
+    /* The kernel's mark for a file that is gone. Whatever has its name today is only it when the
+     * build id says so. */
     if (build_id_size == 0)
         return out->miss != SYM_MISS_NO_FILE
                    ? 0

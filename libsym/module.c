@@ -65,8 +65,8 @@ bool sym_is_anonymous_path(const char *path, size_t path_size)
 
 /* ---- JIT names ---- */
 
-/* Names of one start: longest first, then in their own order, so that the sweep leaves the innermost and of
- * equal ones the last. */
+/* Names of one start: longest first, then in their own order, so that the sweep leaves the
+ * innermost and of equal ones the last. */
 static int compare_names(const void *a, const void *b)
 {
     const struct sym_jit_name *const *x = a;

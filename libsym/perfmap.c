@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing and flattening of perf maps. Code is freed and its memory used again, so later lines replace
- * earlier ones where they overlap, and what is left of an earlier one stays valid. Anybody may have written
- * the file: /tmp is everyone's.
+ * Parsing and flattening of perf maps. Code is freed and its memory used again, so later lines
+ * replace earlier ones where they overlap, and what is left of an earlier one stays valid. Anybody
+ * may have written the file: /tmp is everyone's.
  */
 #include "perfmap.h"
 
@@ -142,8 +142,8 @@ static uint32_t find_piece(const struct symint_pair *pieces, uint32_t count, uin
     return low;
 }
 
-/* All starts and ends cut the address space into pieces. Entries take pieces from the last line to the
- * first, each only those that are free: n log n however they overlap. */
+/* All starts and ends cut the address space into pieces. Entries take pieces from the last line
+ * to the first, each only those that are free: n log n however they overlap. */
 static int flatten_overlapping(struct symint_perf_map *m)
 {
     int rc = SYM_ERR_NOMEM;

@@ -21,9 +21,11 @@ struct symint_perf_map {
     struct symint_segments index; /* owners are entries */
 };
 
-/* Parses a map, whose text it takes (malloc'ed). 0; SYM_ERR_NOMEM; SYM_ERR_LIMIT (nothing is kept then). */
+/* Parses a map, whose text it takes (malloc'ed). 0; SYM_ERR_NOMEM; SYM_ERR_LIMIT (nothing is
+ * kept then). */
 int symint_perf_map_parse(struct symint_perf_map *m, char *text, size_t size);
-/* Reads the map at a path. 0 with *found; SYM_ERR_NOMEM. A map that cannot be read counts as not found. */
+/* Reads the map at a path. 0 with *found; SYM_ERR_NOMEM. A map that cannot be read counts as not
+ * found. */
 int symint_perf_map_load(struct symint_perf_map *m, const char *path, bool *found);
 void symint_perf_map_free(struct symint_perf_map *m);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of Python's runtime, its evaluation loop and its perf map entries. Whether its frames are hidden is
- * the caller's decision: only the whole stack tells. */
+/* Names of Python's runtime, its evaluation loop and its perf map entries. Whether its frames
+ * are hidden is the caller's decision: only the whole stack tells. */
 #include "python.h"
 
 #include "spool/sym.h"

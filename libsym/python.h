@@ -9,11 +9,12 @@
 /* sym_is_python_runtime for a name that is not terminated. */
 bool symint_is_python_runtime(const char *basename, size_t size);
 
-/* Whether a function of a Python runtime is its evaluation loop. Clone suffixes and @VERSION do not count. */
+/* Whether a function of a Python runtime is its evaluation loop. Clone suffixes and @VERSION do
+ * not count. */
 bool symint_is_python_eval(const char *name);
 
-/* Whether a perf map entry was written by Python: `py::NAME:FILE`. *name and *file point into the entry;
- * *file_size is 0 when there is no file. */
+/* Whether a perf map entry was written by Python: `py::NAME:FILE`. *name and *file point into
+ * the entry; *file_size is 0 when there is no file. */
 bool symint_split_python(const char *entry, size_t size, const char **name, size_t *name_size,
                          const char **file, size_t *file_size);
 

@@ -28,8 +28,8 @@ static int segments_alloc(struct symint_segments *s, size_t capacity)
     return 0;
 }
 
-/* From start on the owner is this one. Calls come in ascending order; a later one at the same address
- * replaces the earlier. */
+/* From start on the owner is this one. Calls come in ascending order; a later one at the same
+ * address replaces the earlier. */
 static void emit(struct symint_segments *s, uint64_t start, uint32_t owner)
 {
     if (s->count > 0 && s->start[s->count - 1] == start)
@@ -147,8 +147,8 @@ int symint_segments_merge(struct symint_segments *first, struct symint_segments 
 #define RADIX_BITS 11
 #define RADIX_SIZE ((size_t)1 << RADIX_BITS)
 
-/* A radix sort, because its time has no bad case. Digits that all keys share are skipped: addresses of one
- * file differ in 20 to 28 bits. */
+/* A radix sort, because its time has no bad case. Digits that all keys share are skipped:
+ * addresses of one file differ in 20 to 28 bits. */
 int symint_sort_pairs(struct symint_pair *pairs, size_t count)
 {
     uint64_t varying = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Overlapping address ranges flattened into disjoint ones, so that a lookup is one binary search. */
+/* Overlapping address ranges flattened into disjoint ones, so that a lookup is one binary
+ * search. */
 #ifndef SYMINT_SEGMENTS_H
 #define SYMINT_SEGMENTS_H
 
@@ -8,8 +9,8 @@
 
 #define SYMINT_NO_OWNER UINT32_MAX
 
-/* Segment i covers [start[i], start[i + 1]), the last one everything above; below start[0] nobody owns
- * anything. An owner is an index the builder chose, or SYMINT_NO_OWNER for a gap. */
+/* Segment i covers [start[i], start[i + 1]), the last one everything above; below start[0]
+ * nobody owns anything. An owner is an index the builder chose, or SYMINT_NO_OWNER for a gap. */
 struct symint_segments {
     uint64_t *start;
     uint32_t *owner;
@@ -19,9 +20,9 @@ struct symint_segments {
 void symint_segments_free(struct symint_segments *s);
 uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address);
 
-/* Builds segments from ranges that arrive in order of ascending start and, at one start, descending end.
- * At each address the range that arrived last among those that contain it owns it: the latest start,
- * then the shortest. */
+/* Builds segments from ranges that arrive in order of ascending start and, at one start,
+ * descending end. At each address the range that arrived last among those that contain it owns
+ * it: the latest start, then the shortest. */
 struct symint_sweep {
     struct symint_segments *out;
     struct symint_range *stack; /* open ranges, the owner of the current address on top */
@@ -44,7 +45,8 @@ void symint_sweep_patch(struct symint_sweep *w, uint64_t start, uint64_t end, ui
 void symint_sweep_finish(struct symint_sweep *w);
 void symint_sweep_abandon(struct symint_sweep *w); /* frees the segments too */
 
-/* Fills the gaps of `first` from `second`; takes both. 0 or SYM_ERR_NOMEM (nothing is taken then). */
+/* Fills the gaps of `first` from `second`; takes both. 0 or SYM_ERR_NOMEM (nothing is taken
+ * then). */
 int symint_segments_merge(struct symint_segments *first, struct symint_segments *second);
 
 struct symint_pair {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena and the table of texts. Nothing in them is freed before the context is: frames point here. */
+/* The arena and the table of texts. Nothing in them is freed before the context is: frames point
+ * here. */
 #include "strtab.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory: large tables, and what lives as long as a context: an arena and the one table of all its texts. */
+/* Memory: large tables, and what lives as long as a context: an arena and the one table of all
+ * its texts. */
 #ifndef SYMINT_STRTAB_H
 #define SYMINT_STRTAB_H
 
@@ -7,8 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory for a table that may be large, to be freed with free(). From a megabyte on it is made of huge pages
- * where the system has them: the page faults of a fresh table cost more than filling it. NULL: out of memory. */
+/* Memory for a table that may be large, to be freed with free(). From a megabyte on it is made
+ * of huge pages where the system has them: the page faults of a fresh table cost more than
+ * filling it. NULL: out of memory. */
 void *symint_table_alloc(size_t count, size_t item_size);
 
 struct symint_chunk;
@@ -25,8 +27,8 @@ void *symint_arena_alloc(struct symint_arena *a, size_t size);
 char *symint_arena_copy(struct symint_arena *a, const char *text, size_t size);
 void symint_arena_free(struct symint_arena *a);
 
-/* A distinct text. `display` is what the demangler made of it: NULL until somebody asked, text itself when
- * there is nothing to demangle. */
+/* A distinct text. `display` is what the demangler made of it: NULL until somebody asked, text
+ * itself when there is nothing to demangle. */
 struct symint_text {
     const char *text; /* NUL-terminated after size bytes */
     size_t size;

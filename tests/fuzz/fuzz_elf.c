@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an ELF file: every answer begins at or before the address asked for, and its name demangles. */
+/* Any bytes as an ELF file: every answer begins at or before the address asked for, and its name
+ * demangles. */
 #include "demangle.h"
 #include "elf.h"
 

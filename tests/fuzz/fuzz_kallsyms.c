@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as kallsyms, whole and thinned: entries are sorted and disjoint, and both give the same answers. */
+/* Any bytes as kallsyms, whole and thinned: entries are sorted and disjoint, and both give the
+ * same answers. */
 #include "kernel.h"
 
 #include <stdint.h>

@@ -18,8 +18,8 @@ int main(void)
         fprintf(stderr, "%s\n", spool_reader_error(r));
     } else {
         header = spool_reader_header(r);
-        printf("libspool %s: version %u, start %llu us\n", spool_version(), (unsigned)header->version,
-               (unsigned long long)header->start_us);
+        printf("libspool %s: version %u, start %llu us\n", spool_version(),
+               (unsigned)header->version, (unsigned long long)header->start_us);
         rc = 0;
     }
     spool_reader_free(r);

@@ -2,9 +2,9 @@
 /*
  * lookup [-a] FILE: names the addresses on standard input, for tests/libsym/names.sh.
  *
- * A line is OFFSET [PGOFF], both hexadecimal: a file offset and the offset of the mapping it is seen through.
- * With -a it is an address as the file states it. Prints "OFFSET NAME START ORIGIN", "-" for what is unknown;
- * START is in the terms of OFFSET.
+ * A line is OFFSET [PGOFF], both hexadecimal: a file offset and the offset of the mapping it is
+ * seen through. With -a it is an address as the file states it. Prints "OFFSET NAME START ORIGIN",
+ * "-" for what is unknown; START is in the terms of OFFSET.
  */
 #include "context.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lets every allocation of the library fail, one after the other: each call ends with 0 or SYM_ERR_NOMEM, and
- * what failed can be done again. Leaks are the sanitizer's business.
- * Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+/* Lets every allocation of the library fail, one after the other: each call ends with 0 or
+ * SYM_ERR_NOMEM, and what failed can be done again. Leaks are the sanitizer's business. Linked
+ * with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
 #include "context.h"
 
 #include "elf_image.h"
@@ -129,7 +129,8 @@ static int native(void *user, const char *path, const uint8_t *build_id, size_t 
     return 20;
 }
 
-/* Makes a call until it does not fail for want of memory: once more is enough when one allocation fails. */
+/* Makes a call until it does not fail for want of memory: once more is enough when one
+ * allocation fails. */
 #define REPEAT(call)                                  \
     do {                                              \
         int rc_ = (call);                             \

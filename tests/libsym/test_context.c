@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The public API: the order of sources, files that are not what they should be, and remembered answers. */
+/* The public API: the order of sources, files that are not what they should be, and remembered
+ * answers. */
 #include "context.h"
 
 #include "elf_image.h"
@@ -562,7 +563,8 @@ static void a_native_symbolizer_may_leave_demangling_to_libsym(void **state)
     assert_string_equal(f->raw_name, "_ZN1a1bEi");
     assert_int_equal(f->origin, SYM_ORIGIN_SYMTAB);
     assert_int_equal(f->flags, SYM_FLAG_PYTHON_RUNTIME);
-    /* Perf map and JIT names come before it, kernel addresses and those without module never reach it. */
+    /* Perf map and JIT names come before it, kernel addresses and those without module never
+     * reach it. */
     assert_string_equal(ask(c, add(c, "//anon", NULL), 0x20)->name, "in_anon");
     assert_string_equal(ask(c, add(c, "//anon", NULL), 0x800)->name, "a::b(int)");
     assert_null(ask_jit(c, add_jit(c, true, NULL, 0), 0)->name);

@@ -142,7 +142,8 @@ static void deep_names_do_not_exhaust_the_stack(void **state)
     }
     static const char *const d_pieces[] = {"P", "A", "H", "DFP", "S1f", "x"};
     for (size_t i = 0; i < sizeof(d_pieces) / sizeof(d_pieces[0]); i++) {
-        /* Shorter: libiberty copies what it has at every level, which takes minutes under a sanitizer. */
+        /* Shorter: libiberty copies what it has at every level, which takes minutes under a
+         * sanitizer. */
         char *name = repeated("_D1fF", d_pieces[i], 9000 / strlen(d_pieces[i]), "iZv");
         free(sym_demangle_name(name, SYM_DEMANGLE_FULL));
         free(name);

@@ -46,14 +46,15 @@ extern "C" {
 
 /* The same numbers mean the same in libspool, librecord and libsym; a number is never reused. */
 enum {
-    SPOOL_ERR_NOMEM = -1,     /* out of memory */
-    SPOOL_ERR_IO = -2,        /* reading or writing failed; the text has the system's reason */
-    SPOOL_ERR_FORMAT = -3,    /* not a spool; the text says what it is when that is known */
-    SPOOL_ERR_VERSION = -4,   /* a spool of a version this library does not know */
-    SPOOL_ERR_CORRUPT = -5,   /* a spool that breaks a rule of the format */
-    SPOOL_ERR_TRUNCATED = -6, /* the input ends inside the header (a cut tail is no error, see below) */
-    SPOOL_ERR_LIMIT = -7,     /* legal, but beyond what this library or the format's ids can hold */
-    SPOOL_ERR_MISUSE = -8     /* the caller broke a rule of this header; nothing was changed */
+    SPOOL_ERR_NOMEM = -1,   /* out of memory */
+    SPOOL_ERR_IO = -2,      /* reading or writing failed; the text has the system's reason */
+    SPOOL_ERR_FORMAT = -3,  /* not a spool; the text says what it is when that is known */
+    SPOOL_ERR_VERSION = -4, /* a spool of a version this library does not know */
+    SPOOL_ERR_CORRUPT = -5, /* a spool that breaks a rule of the format */
+    SPOOL_ERR_TRUNCATED =
+        -6,               /* the input ends inside the header (a cut tail is no error, see below) */
+    SPOOL_ERR_LIMIT = -7, /* legal, but beyond what this library or the format's ids can hold */
+    SPOOL_ERR_MISUSE = -8 /* the caller broke a rule of this header; nothing was changed */
 };
 
 /* The constant's own name ("SPOOL_ERR_IO"; "SPOOL_OK" for 0 and above, "SPOOL_ERR_UNKNOWN" for a code
@@ -120,7 +121,7 @@ struct spool_module {
     uint32_t id;
     int32_t pid; /* of a kernel module: as stored, without a meaning */
     bool kernel;
-    bool jit; /* tag 9: generated code, with its names */
+    bool jit;       /* tag 9: generated code, with its names */
     uint64_t start; /* absolute; may be at or above end, then nothing belongs to it */
     uint64_t end;
     uint64_t file_offset; /* of start */
@@ -147,8 +148,9 @@ struct spool_frame {
     enum spool_frame_kind kind;
     bool kernel;        /* a pinned frame has its module's mode */
     uint32_t module_id; /* pinned: the module, else SPOOL_NO_ID */
-    uint64_t rel;       /* pinned: address in the file's offsets; unpinned: the absolute address; marker: 0 */
-    uint64_t abs;       /* absolute address; marker: 0 */
+    uint64_t
+        rel; /* pinned: address in the file's offsets; unpinned: the absolute address; marker: 0 */
+    uint64_t abs; /* absolute address; marker: 0 */
 };
 
 /* A node of the stack forest. The node's own frame is the leaf, its prefix the caller chain. */
@@ -177,7 +179,8 @@ struct spool_sample {
 
 /* From here on the process is (on) or is no longer (off) a Python interpreter that writes a perf map. */
 struct spool_python {
-    uint64_t time_ns; /* monotonic clock, not part of the sample clock; 0: known when recording began */
+    uint64_t
+        time_ns; /* monotonic clock, not part of the sample clock; 0: known when recording began */
     int32_t pid;
     bool on;
 };
@@ -185,17 +188,17 @@ struct spool_python {
 /* What an annotation is about; the text of the others is kept under SPOOL_NOTE_OTHER. */
 enum spool_note_key {
     SPOOL_NOTE_OTHER = 0,
-    SPOOL_NOTE_COMM,     /* text: process name */
-    SPOOL_NOTE_THREAD,   /* number[0]: thread id; text: its name */
+    SPOOL_NOTE_COMM,   /* text: process name */
+    SPOOL_NOTE_THREAD, /* number[0]: thread id; text: its name */
     SPOOL_NOTE_BUILD_ID, /* number[0]: module id; text: lower- or upper-case hex, an even number of digits */
-    SPOOL_NOTE_CMDLINE,  /* text */
-    SPOOL_NOTE_HOST,     /* text: sysname release machine nodename */
-    SPOOL_NOTE_KERNEL,   /* text: RELEASE BUILD_ID BOOT_ID */
-    SPOOL_NOTE_KSYMBOL,  /* number[0]: address; number[1]: length, 0 = gone; text: name */
-    SPOOL_NOTE_EVENT,    /* number[0]: frequency, Hz; text: NAME FREQUENCY_HZ */
-    SPOOL_NOTE_CLOCK,    /* number[0]: monotonic ns; number[1]: wall clock ns, both taken together */
-    SPOOL_NOTE_LOST,     /* number[0]: samples lost so far */
-    SPOOL_NOTE_END       /* number[0..2]: samples, lost, truncated stacks */
+    SPOOL_NOTE_CMDLINE, /* text */
+    SPOOL_NOTE_HOST,    /* text: sysname release machine nodename */
+    SPOOL_NOTE_KERNEL,  /* text: RELEASE BUILD_ID BOOT_ID */
+    SPOOL_NOTE_KSYMBOL, /* number[0]: address; number[1]: length, 0 = gone; text: name */
+    SPOOL_NOTE_EVENT,   /* number[0]: frequency, Hz; text: NAME FREQUENCY_HZ */
+    SPOOL_NOTE_CLOCK,   /* number[0]: monotonic ns; number[1]: wall clock ns, both taken together */
+    SPOOL_NOTE_LOST,    /* number[0]: samples lost so far */
+    SPOOL_NOTE_END      /* number[0..2]: samples, lost, truncated stacks */
 };
 
 /* A note that the format has no record for (annotations in spool(5)). It takes a module id but maps
@@ -204,7 +207,8 @@ struct spool_annotation {
     struct spool_module module;
     int32_t pid;
     enum spool_note_key key;
-    const char *key_text; /* what stands between "[spool:" and "]"; key_size bytes, not terminated */
+    const char
+        *key_text; /* what stands between "[spool:" and "]"; key_size bytes, not terminated */
     size_t key_size;
     const char *value; /* all behind the blank, NUL-terminated; "" when there is none */
     size_t value_size;
@@ -248,7 +252,8 @@ void spool_reader_free(struct spool_reader *r);
 SPOOL_MUST_CHECK int spool_reader_open_fd(struct spool_reader *r, int fd);
 
 /* The same from memory, which must stay unchanged until spool_reader_free. */
-SPOOL_MUST_CHECK int spool_reader_open_memory(struct spool_reader *r, const void *data, size_t size);
+SPOOL_MUST_CHECK int spool_reader_open_memory(struct spool_reader *r, const void *data,
+                                              size_t size);
 
 /* Decodes the next record into *out.
  *   1   a record; *out is the caller's, what it points to the reader's
@@ -285,7 +290,7 @@ bool spool_reader_is_gzip(const struct spool_reader *r);
 
 /* Numbers of records decoded so far. */
 struct spool_counts {
-    uint32_t modules; /* module ids in use: modules, JIT modules and annotations */
+    uint32_t modules;     /* module ids in use: modules, JIT modules and annotations */
     uint32_t annotations; /* of them */
     uint32_t frames;
     uint32_t stacks;
@@ -333,8 +338,8 @@ SPOOL_MUST_CHECK int spool_reader_locate(struct spool_reader *r, uint32_t frame,
 /* The absolute addresses of all kernel frames defined so far, ascending, each once. *addresses belongs to
  * the reader and is valid until the next call of this function or of spool_reader_next. Returns 0 or
  * ERR_NOMEM. */
-SPOOL_MUST_CHECK int spool_reader_kernel_addresses(struct spool_reader *r, const uint64_t **addresses,
-                                                   size_t *count);
+SPOOL_MUST_CHECK int spool_reader_kernel_addresses(struct spool_reader *r,
+                                                   const uint64_t **addresses, size_t *count);
 
 /* ---- reading: time ------------------------------------------------------------------------------- */
 
@@ -344,7 +349,7 @@ uint64_t spool_reader_timeline_us(const struct spool_reader *r, uint64_t time_ns
 
 /* Wall clock, nanoseconds counted upwards from seconds (which may be negative). */
 struct spool_wall_time {
-    int64_t seconds; /* since 1970-01-01T00:00:00Z */
+    int64_t seconds;      /* since 1970-01-01T00:00:00Z */
     uint32_t nanoseconds; /* 0 to 999,999,999 */
 };
 

@@ -2,14 +2,15 @@
 /*
  * libsym: from the address of a sampled frame to the names a person knows it by.
  *
- * A context holds options, the files it has opened and every answer it has given. The caller describes
- * modules (a path, a file offset, perhaps a build id) and asks for one frame at a time; the answer is a
- * chain, innermost first, whose last entry is the physical function. libsym knows nothing of spools.
+ * A context holds options, the files it has opened and every answer it has given. The caller
+ * describes modules (a path, a file offset, perhaps a build id) and asks for one frame at a time;
+ * the answer is a chain, innermost first, whose last entry is the physical function. libsym knows
+ * nothing of spools.
  *
- * Order in which a name is looked for: recorded JIT names, the perf map of the process (only for memory
- * that no file stands behind), ELF symbols, kernel symbols; else the frame stays an address. An address
- * never gets the name of a function that does not contain it, and a missing or damaged file is never an
- * error: the answer has no name and says why.
+ * Order in which a name is looked for: recorded JIT names, the perf map of the process (only for
+ * memory that no file stands behind), ELF symbols, kernel symbols; else the frame stays an address.
+ * An address never gets the name of a function that does not contain it, and a missing or damaged
+ * file is never an error: the answer has no name and says why.
  *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
@@ -22,9 +23,9 @@
  *         rc = sym_resolve(c, &(struct sym_query){.module = m, .pid = pid, .abs = pc,
  *                          .rel = pc - start + pgoff}, &frames, &count);
  *
- * Conventions: int results are 0 or positive on success and SYM_ERR_* below zero on failure. One handle,
- * one thread at a time; different contexts are independent. The library never prints, exits or installs
- * signal handlers, and uses no network.
+ * Conventions: int results are 0 or positive on success and SYM_ERR_* below zero on failure. One
+ * handle, one thread at a time; different contexts are independent. The library never prints, exits
+ * or installs signal handlers, and uses no network.
  */
 #ifndef SPOOL_SYM_H
 #define SPOOL_SYM_H
@@ -53,12 +54,12 @@ enum {
     SYM_ERR_NOT_FOUND = -11 /* a file named by an option does not exist */
 };
 
-/* The constant's own name ("SYM_ERR_IO", "SYM_OK", "SYM_ERR_UNKNOWN") and a short English text. Static
- * storage, never NULL. */
+/* The constant's own name ("SYM_ERR_IO", "SYM_OK", "SYM_ERR_UNKNOWN") and a short English text.
+ * Static storage, never NULL. */
 const char *sym_error_name(int code);
 const char *sym_error_text(int code);
 
-/* ---- context ------------------------------------------------------------------------------------- */
+/* ---- context --------------------------------------------------------------------------------- */
 
 struct sym_context;
 
@@ -78,13 +79,14 @@ enum sym_perf_maps {
 struct sym_query;
 struct sym_frame;
 
-/* A symbolizer of the caller's own, asked in place of the ELF files for every user-space query that has a
- * module and that no JIT name and no perf map answered. It stores up to `capacity` frames, innermost first,
- * into frames (zeroed by the caller; only name, raw_name, file, line, column, start_line, inlined,
- * function_start, offset, origin and flags are read; texts are copied) and returns how many there are; a
- * number above capacity makes libsym call again with that much room. A frame with a raw_name and no name gets
- * the demangled raw_name; function_start is in the terms of query->rel. 0: no answer, the frame stays an
- * address. Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
+/* A symbolizer of the caller's own, asked in place of the ELF files for every user-space query
+ * that has a module and that no JIT name and no perf map answered. It stores up to `capacity`
+ * frames, innermost first, into frames (zeroed by the caller; only name, raw_name, file, line,
+ * column, start_line, inlined, function_start, offset, origin and flags are read; texts are
+ * copied) and returns how many there are; a number above capacity makes libsym call again with
+ * that much room. A frame with a raw_name and no name gets the demangled raw_name;
+ * function_start is in the terms of query->rel. 0: no answer, the frame stays an address.
+ * Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
  * query's module. */
 typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
                           size_t build_id_size, const struct sym_query *query,
@@ -104,20 +106,23 @@ struct sym_options {
     void *native_user;
 };
 
-/* A context without options. NULL: out of memory. Free with sym_context_free, which accepts NULL. */
+/* A context without options. NULL: out of memory. Free with sym_context_free, which accepts
+ * NULL. */
 struct sym_context *sym_context_new(void);
 void sym_context_free(struct sym_context *c);
 
-/* Sets the options (copied; NULL: all defaults) once, before anything else. 0, ERR_NOMEM or ERR_MISUSE. */
+/* Sets the options (copied; NULL: all defaults) once, before anything else. 0, ERR_NOMEM or
+ * ERR_MISUSE. */
 SYM_MUST_CHECK int sym_context_open(struct sym_context *c, const struct sym_options *options);
 
-/* What failed last, one line naming the file; "no error" before any failure. Never NULL, valid until the
- * next call. */
+/* What failed last, one line naming the file; "no error" before any failure. Never NULL, valid
+ * until the next call. */
 const char *sym_context_error(const struct sym_context *c);
 
-/* ---- kernel symbols -------------------------------------------------------------------------------- */
+/* ---- kernel symbols -------------------------------------------------------------------------- */
 
-/* Where a capture's kernel addresses come from, to decide whether a kallsyms speaks about the same boot. */
+/* Where a capture's kernel addresses come from, to decide whether a kallsyms speaks about the
+ * same boot. */
 struct sym_kernel {
     size_t size; /* sizeof(struct sym_kernel) */
     const char
@@ -143,21 +148,22 @@ enum sym_kernel_state {
     SYM_KERNEL_UNREADABLE
 };
 
-/* Loads kernel symbols; a second call replaces the first. Returns 0 also when the boot rule refuses
- * (sym_kernel_state tells); ERR_NOT_FOUND, ERR_IO or ERR_FORMAT only for a file named in `kallsyms`;
- * ERR_NOMEM. The same boot is: equal boot ids, or, without one, a start time that is not before this
- * boot. */
+/* Loads kernel symbols; a second call replaces the first. Returns 0 also when the boot rule
+ * refuses (sym_kernel_state tells); ERR_NOT_FOUND, ERR_IO or ERR_FORMAT only for a file named in
+ * `kallsyms`; ERR_NOMEM. The same boot is: equal boot ids, or, without one, a start time that is
+ * not before this boot. */
 SYM_MUST_CHECK int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel);
 enum sym_kernel_state sym_kernel_state(const struct sym_context *c);
 /* One short sentence for a state: "from another boot". Static storage. */
 const char *sym_kernel_state_text(enum sym_kernel_state state);
 
-/* ---- modules --------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 #define SYM_NO_MODULE UINT32_MAX
 
-/* A name inside generated code, as in spool/spool.h: absolute [start, end). `py::NAME:FILE` is taken apart as
- * in a perf map; a NUL in it becomes a blank; an empty name or range names nothing. */
+/* A name inside generated code, as in spool/spool.h: absolute [start, end). `py::NAME:FILE` is
+ * taken apart as in a perf map; a NUL in it becomes a blank; an empty name or range names
+ * nothing. */
 struct sym_jit_name {
     uint64_t start;
     uint64_t end;
@@ -175,13 +181,13 @@ struct sym_module {
     bool jit; /* generated code: only jit_names speak for it, even when there are none */
     const uint8_t *build_id; /* NULL when unknown */
     size_t build_id_size;
-    const struct sym_jit_name
-        *jit_names; /* ascending start; may overlap: the innermost, then the later wins */
+    /* Ascending start; may overlap: the innermost, then the later wins. */
+    const struct sym_jit_name *jit_names;
     size_t jit_name_count;
 };
 
-/* Registers a mapping (all is copied) and gives its handle. Mappings of one file share the file's tables;
- * no file is opened before the first query. 0, ERR_NOMEM, ERR_LIMIT, ERR_MISUSE. */
+/* Registers a mapping (all is copied) and gives its handle. Mappings of one file share the
+ * file's tables; no file is opened before the first query. 0, ERR_NOMEM, ERR_LIMIT, ERR_MISUSE. */
 SYM_MUST_CHECK int sym_module_add(struct sym_context *c, const struct sym_module *module,
                                   uint32_t *handle);
 
@@ -208,12 +214,12 @@ enum sym_miss {
 /* A short sentence for a reason: "no such file". Static storage, never NULL. */
 const char *sym_miss_text(enum sym_miss miss);
 
-/* State of a module's file once a query needed it: SYM_MISS_NONE when its tables were read (or not needed
- * yet), else NO_FILE ... NO_SYMBOLS. *detail, when not NULL, gets one line with the path tried and numbers
- * (valid until sym_context_free), "" when there is nothing to say. */
+/* State of a module's file once a query needed it: SYM_MISS_NONE when its tables were read (or
+ * not needed yet), else NO_FILE ... NO_SYMBOLS. *detail, when not NULL, gets one line with the
+ * path tried and numbers (valid until sym_context_free), "" when there is nothing to say. */
 enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail);
 
-/* ---- lookup ---------------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 enum sym_kind { SYM_KIND_USER = 0, SYM_KIND_KERNEL, SYM_KIND_PYTHON };
 
@@ -258,35 +264,36 @@ struct sym_frame {
     bool inlined;         /* expanded from the next entry of the chain */
     enum sym_kind kind;
     enum sym_origin origin;
-    uint64_t
-        function_start; /* in the terms of the query's rel (with a module, modulo 2^64) or abs (without);
+    uint64_t function_start; /* in the terms of the query's rel (with a module, mod 2^64) or abs;
                                 of a frame without a name the address itself, offset 0 */
-    uint64_t offset;    /* of the queried address from function_start */
-    uint32_t flags;     /* SYM_FLAG_* */
-    enum sym_miss miss; /* why there is no name */
+    uint64_t offset;         /* of the queried address from function_start */
+    uint32_t flags;          /* SYM_FLAG_* */
+    enum sym_miss miss;      /* why there is no name */
 };
 
-/* A lookup address: one that lies inside the instruction. Recorders have moved return addresses back by one
- * already; a caller with raw program counters subtracts 1 from every one that is a return address. */
+/* A lookup address: one that lies inside the instruction. Recorders have moved return addresses
+ * back by one already; a caller with raw program counters subtracts 1 from every one that is a
+ * return address. */
 struct sym_query {
     uint32_t module; /* handle, or SYM_NO_MODULE */
     int32_t pid;     /* whose perf map */
     bool kernel;     /* a kernel address */
-    bool
-        python_allowed; /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
+    /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
+    bool python_allowed;
     uint64_t abs; /* absolute address */
     uint64_t rel; /* with a module: abs - start + file_offset */
 };
 
-/* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs to the context
- * and stays valid, texts included, until sym_context_free. Answers are remembered, so asking again is cheap.
- * 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
+/* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs
+ * to the context and stays valid, texts included, until sym_context_free. Answers are
+ * remembered, so asking again is cheap. 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
 SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *query,
                                const struct sym_frame **frames, size_t *count);
 
-/* ---- perf maps, for the report -------------------------------------------------------------------- */
+/* ---- perf maps, for the report --------------------------------------------------------------- */
 
-/* Whether the map of a process was looked for and found, and how many of its lines were unusable. */
+/* Whether the map of a process was looked for and found, and how many of its lines were
+ * unusable. */
 struct sym_perf_map_state {
     bool found;
     uint64_t entries;
@@ -296,22 +303,23 @@ struct sym_perf_map_state {
 /* 1 and *out filled when a query needed that process's map, else 0. */
 int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf_map_state *out);
 
-/* ---- helpers --------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
-/* Whether a base name is a Python runtime's: `python`, `pythonN[.M]` with optional ABI letters t, d, or
- * `libpythonN[.M][t|d].so*`. */
+/* Whether a base name is a Python runtime's: `python`, `pythonN[.M]` with optional ABI letters
+ * t, d, or `libpythonN[.M][t|d].so*`. */
 bool sym_is_python_runtime(const char *basename);
 
-/* The base name of a module path without ` (deleted)`: a pointer into path, its length in *size. Names in
- * brackets and `//anon` are returned whole. */
+/* The base name of a module path without ` (deleted)`: a pointer into path, its length in *size.
+ * Names in brackets and `//anon` are returned whole. */
 const char *sym_display_path(const char *path, size_t path_size, size_t *size);
 
-/* Whether a module path stands for memory that no file names (`//anon`, memfd, `[heap]`, the empty path,
- * `/dev/zero`, SysV shared memory, `[anon:...]`), where perf maps apply. */
+/* Whether a module path stands for memory that no file names (`//anon`, memfd, `[heap]`, the
+ * empty path, `/dev/zero`, SysV shared memory, `[anon:...]`), where perf maps apply. */
 bool sym_is_anonymous_path(const char *path, size_t path_size);
 
-/* Demangles one name (C++, Rust, D), keeping clone suffixes as ` [clone .x]`. The result is malloc'ed and the
- * caller's to free; a copy of the name when there is nothing to demangle; NULL: out of memory. */
+/* Demangles one name (C++, Rust, D), keeping clone suffixes as ` [clone .x]`. The result is
+ * malloc'ed and the caller's to free; a copy of the name when there is nothing to demangle;
+ * NULL: out of memory. */
 char *sym_demangle_name(const char *raw_name, enum sym_demangle mode);
 
 #ifdef __cplusplus
