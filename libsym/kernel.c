@@ -333,7 +333,7 @@ static int thin(struct symint_kernel *k, const uint64_t *needed, size_t needed_c
 /* Parses all lines. *any_address: one of them has an address other than 0. */
 static int parse_lines(struct symint_kernel *k, size_t size, bool *any_address)
 {
-    size_t capacity = size / 64 + 64;
+    size_t capacity = size / 40 + 64; /* lines have some 50 bytes */
     const char *p = k->text;
     const char *end = p + size;
     *any_address = false;
