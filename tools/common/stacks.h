@@ -14,6 +14,7 @@
 #include "options.h"
 #include "otree.h"
 #include "progress.h"
+#include "shape.h"
 #include "symbols.h"
 
 enum stacks_weight { STACKS_SAMPLES = 0, STACKS_TIME_NS };

@@ -208,7 +208,7 @@ const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const
     if (!s->context || module_id >= s->handle_count || s->handles[module_id] == SYM_NO_MODULE)
         return sym_miss_text(SYM_MISS_DISABLED);
     miss = sym_module_state(s->context, s->handles[module_id], detail);
-    return sym_miss_text(miss == SYM_MISS_NONE ? SYM_MISS_NO_SYMBOL : miss);
+    return miss == SYM_MISS_NONE ? NULL : sym_miss_text(miss);
 }
 
 const char *symbols_kernel_text(const struct symbols *s)

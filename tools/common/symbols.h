@@ -39,7 +39,8 @@ int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct n
 int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *source,
                     struct resolved *out);
 
-/* For the report: why a module of the present input has no names, e.g. "no such file"; *detail may be "". */
+/* For the report: what became of a module's file where that is why it has no names, e.g. "no such file"; NULL when its
+ * tables were read or not needed. *detail may be "". */
 const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const char **detail);
 /* Why the kernel has no names; NULL when it has, or when no kernel frame was asked for. */
 const char *symbols_kernel_text(const struct symbols *s);

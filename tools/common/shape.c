@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* Extending the output tree along the prefixes of a spool's stacks. */
+#include "shape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define CHAIN_END (1u << 31)
+
+/* Contexts of frame_context. */
+#define CONTEXT_NONE 0u
+#define CONTEXT_SHARED 1u /* the same in every process */
+#define CONTEXT_FIRST 2u
+
+/* What is known of a node's whole stack. The two ways of showing it, with the interpreter's own frames and without,
+ * differ only once such a frame was met (HAS_SPLIT). */
+enum {
+    HAS_KERNEL = SHAPE_HAS_KERNEL,
+    HAS_TRUNCATED = SHAPE_HAS_TRUNCATED,
+    HAS_PYTHON = 1 << 2,
+    HAS_SPLIT = 1 << 3,
+    HAS_FILTER = 1 << 4,           /* --frame-filter matches a frame that is never hidden */
+    HAS_FILTER_MACHINERY = 1 << 5, /* ... one that may be */
+    HAS_ROOTED = 1 << 6,           /* --root-at has matched; shown with all frames ... */
+    HAS_ROOTED_HIDE = 1 << 7,      /* ... and without the interpreter's */
+    HAS_STOPPED = 1 << 8,          /* --skip-below has matched since; the same two */
+    HAS_STOPPED_HIDE = 1 << 9
+};
+
+struct node_memo {
+    uint32_t stamp; /* of the source it is right for */
+    uint32_t has;
+    uint32_t show;
+    uint32_t hide;
+};
+
+/* Output frames below the root, for --max-depth. */
+struct node_depth {
+    uint32_t show;
+    uint32_t hide;
+};
+
+/* One way of showing a stack, while it is extended. */
+struct variant {
+    uint32_t node;
+    uint32_t depth;
+    bool rooted;
+    bool stopped;
+};
+
+static void *zeroed(size_t count, size_t size_bytes)
+{
+    void *p = cli_realloc(NULL, count ? count : 1, size_bytes);
+
+    return memset(p, 0, (count ? count : 1) * size_bytes);
+}
+
+void shape_init(struct shaper *h, const struct spool_counts *counts)
+{
+    h->frame_chain = zeroed(counts->frames, sizeof *h->frame_chain);
+    h->frame_context = zeroed(counts->frames, sizeof *h->frame_context);
+    h->memo = zeroed(counts->stacks, sizeof *h->memo);
+    if (h->options->has_max_depth)
+        h->depth = zeroed(counts->stacks, sizeof *h->depth);
+    if (h->misses) {
+        h->frame_place = zeroed(counts->frames, sizeof *h->frame_place);
+        h->frame_reason = zeroed(counts->frames, sizeof *h->frame_reason);
+    }
+    h->context = CONTEXT_FIRST;
+}
+
+void shape_free(struct shaper *h)
+{
+    free(h->shared.items);
+    free(h->own.items);
+    free(h->frame_chain);
+    free(h->frame_context);
+    free(h->frame_place);
+    free(h->frame_reason);
+    free(h->memo);
+    free(h->depth);
+    free(h->path);
+}
+
+void shape_source(struct shaper *h, const struct source *source, uint32_t root, bool other_process)
+{
+    h->source = *source;
+    h->root = root;
+    h->stamp++;
+    if (!other_process)
+        return;
+    h->context++;
+    h->own.count = 0; /* nobody asks for the process before any more */
+}
+
+/* ---- frames ---- */
+
+static void count_origin(struct input_report *r, const struct out_frame *f)
+{
+    r->frames++;
+    if (!(f->flags & FRAME_NAMED))
+        return;
+    switch (f->origin) {
+    case SYM_ORIGIN_PERF_MAP:
+        r->named_perf_map++;
+        break;
+    case SYM_ORIGIN_JIT:
+        r->named_jit++;
+        break;
+    case SYM_ORIGIN_KALLSYMS:
+    case SYM_ORIGIN_SYSMAP:
+    case SYM_ORIGIN_VMLINUX:
+        r->named_kernel++;
+        break;
+    default:
+        r->named_elf++;
+        break;
+    }
+}
+
+static void note_miss(struct shaper *h, uint32_t frame, const struct resolved *r,
+                      const struct out_frame *f)
+{
+    h->frame_reason[frame] = (uint8_t)f->miss;
+    if (f->flags & (FRAME_NAMED | FRAME_PLACEHOLDER))
+        h->frame_place[frame] = MISSES_NONE;
+    else if (r->module_id != SPOOL_NO_ID)
+        h->frame_place[frame] = r->module_id;
+    else
+        h->frame_place[frame] = r->kernel ? misses_kernel(h->misses) : misses_no_module(h->misses);
+}
+
+static int reserve_chain(struct chain_store *c, size_t count)
+{
+    if (count > UINT32_MAX - c->count) {
+        cli_error("more than 2^32-1 resolved frames");
+        return -1;
+    }
+    while (c->count + count > c->capacity) {
+        c->capacity = c->capacity ? c->capacity * 2 : 1024;
+        c->items = cli_realloc(c->items, c->capacity, sizeof *c->items);
+    }
+    return 0;
+}
+
+/* Makes the chain of a frame known in the present context. 0 or -1. */
+static int make_chain(struct shaper *h, uint32_t frame)
+{
+    struct chain_store *store;
+    struct resolved r;
+    size_t count;
+
+    if (symbols_resolve(h->symbols, frame, &h->source, &r) < 0)
+        return -1;
+    store = r.per_process ? &h->own : &h->shared;
+    count = frames_count(&r);
+    if (reserve_chain(store, count) < 0)
+        return -1;
+    h->frame_chain[frame] = (uint32_t)store->count;
+    h->frame_context[frame] = r.per_process ? h->context : CONTEXT_SHARED;
+    for (size_t i = 0; i < count; i++) {
+        struct shaped *shaped = &store->items[store->count++];
+        struct out_frame out;
+
+        frames_name(h->names, &r, i, h->options, &out);
+        shaped->label = h->hooks.label(h->hooks.user, &out);
+        shaped->flags = out.flags;
+        if (i + 1 < count)
+            continue;
+        shaped->flags |= CHAIN_END;
+        if (!r.truncated)
+            count_origin(h->report, &out);
+        if (h->misses)
+            note_miss(h, frame, &r, &out);
+    }
+    return 0;
+}
+
+/* The chain of a frame, NULL after an error. */
+static inline const struct shaped *chain_of(struct shaper *h, uint32_t frame)
+{
+    uint32_t context = h->frame_context[frame];
+
+    if (context == CONTEXT_SHARED)
+        return &h->shared.items[h->frame_chain[frame]];
+    if (context != h->context) {
+        if (make_chain(h, frame) < 0)
+            return NULL;
+        if (h->frame_context[frame] == CONTEXT_SHARED)
+            return &h->shared.items[h->frame_chain[frame]];
+    }
+    return &h->own.items[h->frame_chain[frame]];
+}
+
+/* ---- tree ---- */
+
+static uint32_t push(struct shaper *h, uint32_t parent, uint32_t label)
+{
+    uint32_t here = label;
+
+    if (h->options->fold_recursion && parent != h->root) {
+        const struct otree_node *n = &h->tree->nodes[parent];
+        uint32_t above = label;
+
+        if (n->parent == OTREE_ROOT && h->hooks.first_label)
+            above = h->hooks.first_label(h->hooks.user, label);
+        if (n->label == above)
+            return parent;
+    }
+    if (parent == OTREE_ROOT && h->hooks.first_label)
+        here = h->hooks.first_label(h->hooks.user, label);
+    return otree_child(h->tree, parent, here);
+}
+
+static uint32_t push_placeholder(struct shaper *h, uint32_t parent, const char *name)
+{
+    struct out_frame out;
+
+    frames_placeholder(h->names, name, h->options, &out);
+    return push(h, parent, h->hooks.label(h->hooks.user, &out));
+}
+
+static void reserve_path(struct shaper *h, size_t count)
+{
+    if (count < h->path_capacity)
+        return;
+    h->path_capacity = h->path_capacity ? h->path_capacity * 2 : 256;
+    h->path = cli_realloc(h->path, h->path_capacity, sizeof *h->path);
+}
+
+/* ---- extending a stack ---- */
+
+/* Adds a frame to one way of showing a stack. */
+static void add_frame(struct shaper *h, struct variant *v, const struct shaped *c)
+{
+    uint32_t next;
+
+    if ((c->flags & FRAME_ROOT_AT) && !v->rooted)
+        *v = (struct variant){.node = h->root, .rooted = true};
+    if (v->stopped)
+        return;
+    next = push(h, v->node, c->label);
+    v->depth += next != v->node;
+    v->node = next;
+    if (c->flags & FRAME_SKIP_BELOW)
+        v->stopped = true;
+}
+
+static uint32_t frame_has(uint32_t flags, bool machinery, bool dropped)
+{
+    uint32_t has = 0;
+
+    if (flags & FRAME_KERNEL)
+        has |= HAS_KERNEL;
+    if (flags & FRAME_PYTHON)
+        has |= HAS_PYTHON;
+    if (flags & FRAME_TRUNCATED)
+        has |= HAS_TRUNCATED;
+    if ((flags & FRAME_FILTER) && !dropped)
+        has |= machinery ? HAS_FILTER_MACHINERY : HAS_FILTER;
+    return has;
+}
+
+/* Adds the frames of a stack node to its prefix's. 0 or -1. */
+static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct node_depth *d)
+{
+    struct variant show = {.node = m->show,
+                           .depth = d->show,
+                           .rooted = m->has & HAS_ROOTED,
+                           .stopped = m->has & HAS_STOPPED};
+    struct variant hide = {.node = m->hide,
+                           .depth = d->hide,
+                           .rooted = m->has & HAS_ROOTED_HIDE,
+                           .stopped = m->has & HAS_STOPPED_HIDE};
+    const struct shaped *first = chain_of(h, frame), *c = first;
+
+    if (!first)
+        return -1;
+    while (!(c->flags & CHAIN_END))
+        c++;
+    for (;; c--) {
+        bool machinery = (c->flags & FRAME_MACHINERY) && !h->options->show_runtime;
+        bool dropped = h->options->kernel == KERNEL_DROP && (c->flags & FRAME_KERNEL);
+
+        m->has |= frame_has(c->flags, machinery, dropped);
+        if (!dropped) {
+            if (machinery)
+                m->has |= HAS_SPLIT;
+            add_frame(h, &show, c);
+            if (!(m->has & HAS_SPLIT))
+                hide = show;
+            else if (!machinery)
+                add_frame(h, &hide, c);
+        }
+        if (c == first)
+            break;
+    }
+    m->has &= ~(uint32_t)(HAS_ROOTED | HAS_STOPPED | HAS_ROOTED_HIDE | HAS_STOPPED_HIDE);
+    m->has |= (show.rooted ? HAS_ROOTED : 0u) | (show.stopped ? HAS_STOPPED : 0u) |
+              (hide.rooted ? HAS_ROOTED_HIDE : 0u) | (hide.stopped ? HAS_STOPPED_HIDE : 0u);
+    m->show = show.node;
+    m->hide = hide.node;
+    d->show = show.depth;
+    d->hide = hide.depth;
+    return 0;
+}
+
+/* Brings the memo of a stack up to date, from its nearest known prefix on. 0 or -1. */
+static int follow(struct shaper *h, uint32_t stack)
+{
+    struct node_memo at = {.stamp = h->stamp, .show = h->root, .hide = h->root};
+    struct node_depth depth = {0};
+    size_t pending = 0;
+    uint32_t id = stack;
+
+    for (; id != SPOOL_NO_ID && h->memo[id].stamp != h->stamp; id = h->nodes[id].prefix) {
+        reserve_path(h, pending);
+        h->path[pending++] = id;
+    }
+    if (pending == 0)
+        return 0;
+    if (id != SPOOL_NO_ID) {
+        at = h->memo[id];
+        if (h->depth)
+            depth = h->depth[id];
+    }
+    while (pending > 0) {
+        id = h->path[--pending];
+        if (extend(h, h->nodes[id].frame, &at, &depth) < 0)
+            return -1;
+        h->memo[id] = at;
+        if (h->depth)
+            h->depth[id] = depth;
+        if (h->misses)
+            misses_visit(h->misses, id, h->nodes[id].prefix);
+    }
+    return 0;
+}
+
+/* --max-depth: the innermost frames of an output stack, below a root that says how many are left out. */
+static uint32_t limit_depth(struct shaper *h, uint32_t node, uint32_t depth)
+{
+    uint32_t kept = h->options->max_depth, omitted = depth - kept;
+    char name[64];
+
+    for (uint32_t i = 0; i < kept; i++) {
+        reserve_path(h, i);
+        h->path[i] = h->tree->nodes[node].label;
+        node = h->tree->nodes[node].parent;
+    }
+    snprintf(name, sizeof name, "[%u frame%s omitted]", omitted, omitted == 1 ? "" : "s");
+    node = push_placeholder(h, h->root, name);
+    for (uint32_t i = kept; i-- > 0;)
+        node = push(h, node, h->path[i]);
+    return node;
+}
+
+int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has)
+{
+    const struct shape_options *o = h->options;
+    const struct node_memo *m = &h->memo[stack];
+    uint32_t matches;
+    bool hide;
+
+    if (follow(h, stack) < 0)
+        return -1;
+    *has = m->has;
+    hide = (m->has & HAS_PYTHON) && (m->has & HAS_SPLIT);
+    matches = hide ? HAS_FILTER : HAS_FILTER | HAS_FILTER_MACHINERY;
+    if ((o->kernel == KERNEL_ONLY && !(m->has & HAS_KERNEL)) ||
+        (o->has_frame_filter && !(m->has & matches)))
+        return 0;
+    *node = hide ? m->hide : m->show;
+    if (*node == h->root)
+        *node = push_placeholder(h, h->root, "[no frames]"); /* the sample still counts */
+    else if (h->depth && (hide ? h->depth[stack].hide : h->depth[stack].show) > o->max_depth)
+        *node = limit_depth(h, *node, hide ? h->depth[stack].hide : h->depth[stack].show);
+    return 1;
+}
+
+/* ---- misses ---- */
+
+static uint32_t place_of(void *user, uint32_t node, enum sym_miss *reason)
+{
+    const struct shaper *h = user;
+    uint32_t frame = h->nodes[node].frame;
+
+    *reason = (enum sym_miss)h->frame_reason[frame];
+    return h->frame_place[frame];
+}
+
+void shape_charge_misses(struct shaper *h)
+{
+    misses_charge(h->misses, h->nodes, place_of, h);
+}

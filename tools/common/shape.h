@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a stack node of one input to its node in the output tree: frames resolved and named once, dropped, cut, folded
+ * and limited as the shaping options say. The nodes of a spool are a forest of shared prefixes already, and every
+ * option but the last can be decided from the root on, so each node is visited once a source however deep it lies.
+ */
+#ifndef TOOLS_SHAPE_H
+#define TOOLS_SHAPE_H
+
+#include "frames.h"
+#include "misses.h"
+#include "names.h"
+#include "options.h"
+#include "otree.h"
+#include "report.h"
+#include "symbols.h"
+
+/* What a converter says about frames (stacks.h has the whole). */
+struct shape_hooks {
+    void *user;
+    uint32_t (*label)(void *user, const struct out_frame *frame);
+    uint32_t (*first_label)(void *user, uint32_t label); /* NULL: the same */
+};
+
+/* Frames of a chain of inlined functions, innermost first. */
+struct shaped {
+    uint32_t label;
+    uint32_t flags; /* FRAME_*, and the end of the chain */
+};
+
+struct chain_store {
+    struct shaped *items;
+    size_t count, capacity;
+};
+
+struct shaper {
+    const struct shape_options *options;
+    struct shape_hooks hooks;
+    struct otree *tree;
+    struct symbols *symbols;
+    struct frame_names *names; /* scratch */
+    struct input_report *report;
+    const struct spool_stack_node *nodes;
+    struct misses *misses; /* NULL: not wanted */
+
+    struct chain_store shared; /* chains that are the same in every process ... */
+    struct chain_store own;    /* ... and those of the process at hand */
+    uint32_t *frame_chain;     /* by frame: index of its chain */
+    uint32_t *frame_context;   /* by frame: for whom frame_chain is right */
+    uint32_t *frame_place;     /* with misses, by frame: where it lies without a name */
+    uint8_t *frame_reason;     /* with misses, by frame: enum sym_miss */
+    uint32_t context;
+    struct source source;
+    uint32_t root; /* node of the source's root frames */
+
+    struct node_memo *memo;   /* by stack node */
+    struct node_depth *depth; /* with --max-depth, by stack node */
+    uint32_t stamp;
+    uint32_t *path; /* scratch */
+    size_t path_capacity;
+};
+
+/* Texts of a stack's frames that matter to its samples. */
+enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2 };
+
+/* All ends the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
+void shape_init(struct shaper *h, const struct spool_counts *counts);
+void shape_free(struct shaper *h);
+
+/* Begins a source. `other_process`: its frames may resolve differently from those of the source before. */
+void shape_source(struct shaper *h, const struct source *source, uint32_t root, bool other_process);
+
+/* The output node of a stack of the source at hand: 1 and *node, *has; 0 when the options deselect it; -1 after an
+ * error message. */
+int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has);
+
+/* With misses: charges what was counted for the source at hand. */
+void shape_charge_misses(struct shaper *h);
+
+#endif
