@@ -105,6 +105,8 @@ static int check_jit_symbols(struct spool_writer *w, const struct spool_module *
                                  "JIT symbol %zu at 0x%" PRIx64 "-0x%" PRIx64
                                  " is not inside 0x%" PRIx64 "-0x%" PRIx64,
                                  i, s->start, s->end, m->start, m->end);
+        if (s->name_size == 0 && s->name && *s->name)
+            return writer_misuse(w, "JIT symbol %zu has a name but not its size", i);
         if (s->name_size > FORMAT_JIT_NAME_MAX)
             return writer_misuse(w, "JIT symbol %zu has a name of %zu bytes, above %u", i,
                                  s->name_size, FORMAT_JIT_NAME_MAX);
@@ -129,6 +131,8 @@ int spoolint_writer_check_module(struct spool_writer *w, const struct spool_modu
         (m->dev_major != 0 || m->dev_minor != 0 || m->inode_gen != 0))
         return writer_misuse(w, "module with a device or generation in version %" PRIu32,
                              w->version);
+    if (m->path_size == 0 && m->path && *m->path)
+        return writer_misuse(w, "module with a path but without its size");
     if (m->path_size > FORMAT_PATH_LIMIT)
         return spoolint_error_set(&w->error, SPOOL_ERR_LIMIT,
                                   "module with a path of %zu bytes, above %u", m->path_size,

@@ -22,6 +22,7 @@ void misses_init(struct misses *m, const struct spool_counts *counts)
     m->place_count = counts->modules + 2;
     m->samples = zeroed(m->place_count, sizeof *m->samples);
     m->reasons = zeroed(m->place_count, sizeof *m->reasons);
+    m->unverified = zeroed(m->place_count, sizeof *m->unverified);
     m->active = zeroed(m->place_count, sizeof *m->active);
     m->node_samples = zeroed(counts->stacks, sizeof *m->node_samples);
     m->first_child = zeroed(counts->stacks, sizeof *m->first_child);
@@ -32,6 +33,7 @@ void misses_free(struct misses *m)
 {
     free(m->samples);
     free(m->reasons);
+    free(m->unverified);
     free(m->active);
     free(m->node_samples);
     free(m->first_child);

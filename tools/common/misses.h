@@ -19,6 +19,7 @@ struct misses {
     uint32_t place_count; /* modules + 2 */
     uint64_t *samples;    /* by place: the result */
     uint8_t *reasons;     /* by place: enum sym_miss of the first frame */
+    uint8_t *unverified;  /* by place: a name of it may be another build's */
     uint32_t *active;     /* by place: frames of it on the path at hand */
     /* The forest of the nodes of the source at hand. */
     uint64_t *node_samples; /* by node; sums of subtrees later */

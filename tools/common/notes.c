@@ -82,9 +82,11 @@ void notes_record(struct notes *n, const struct spool_annotation *a)
         return;
     case SPOOL_NOTE_LOST:
         n->lost = a->number[0];
+        n->lost_known = true;
         break;
     case SPOOL_NOTE_END:
         n->lost = a->number[1];
+        n->lost_known = true;
         n->finished = true;
         break;
     default:

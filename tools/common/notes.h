@@ -34,6 +34,7 @@ struct notes {
     size_t once_count, once_capacity;
     struct build_id_note *build_ids; /* ascending module after notes_finish, each once */
     size_t build_id_count, build_id_capacity;
+    bool lost_known; /* something was said about losses */
     uint64_t lost;
     bool finished; /* an end note was seen */
 };

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The store of runs: chunks linked a source, in slabs that are plain memory first and an unlinked file later. */
+/*
+ * The store of runs. Samples of a source pass a window, which sorts them, on their way into its open run; runs that
+ * ended are in chunks, linked a source, in slabs that are plain memory first and an unlinked file later. Nothing is
+ * moved on at the end, so that a source with few samples never needs a chunk:
+ *
+ *     runs_add -> window (8 samples, by time) -> open run -> chunks
+ *                   later than it can mend: a run of its own ---^
+ */
 #include "runs.h"
 
 #include <errno.h>
@@ -14,31 +21,41 @@
 
 #define SLAB_BYTES ((size_t)4 << 20)
 #define MEMORY_BYTES ((size_t)64 << 20)
-#define CHUNK_RUNS 31
+#define WINDOW_SAMPLES 8u
+
+/* Most sources of a spool with very many have few runs: the first chunk of each is small. */
+#define UNIT_BYTES ((size_t)128)
+#define SLAB_UNITS (SLAB_BYTES / UNIT_BYTES)
+#define FIRST_UNITS 1u
+#define MORE_UNITS 4u
 #define NO_CHUNK UINT32_MAX
 
+#define COLD __attribute__((noinline)) /* than runs_add needs no stack frame */
+
+/* Is one or several units of one slab; its number is that of the first. */
 struct chunk {
     uint32_t next;
-    uint32_t used;
-    struct run runs[CHUNK_RUNS];
+    uint16_t used, capacity;
+    struct run runs[];
 };
 
-#define SLAB_CHUNKS (SLAB_BYTES / sizeof(struct chunk))
-
+/* There may be hundreds of thousands. */
 struct run_source {
-    struct run open; /* count 0: none */
-    uint64_t last_ns, first_ns;
-    uint64_t runs;
+    struct run *window; /* a ring, its samples by time; counts are 1 */
+    struct run open;    /* count 0: none */
+    uint64_t passed_ns; /* of the last sample that left the window in order */
+    uint64_t first_ns;
     uint32_t head, tail; /* chunks */
-    bool disordered;
+    uint8_t window_begin, window_used, window_capacity;
+    bool disordered; /* a stored run is not where its time belongs */
 };
 
 struct run_store {
     struct run_source *sources;
     size_t source_count, source_capacity;
-    struct chunk **slabs;
+    char **slabs;
     size_t slab_count, slab_capacity;
-    uint32_t chunk_count;
+    uint32_t unit_count;
     int spill_fd; /* -1: none */
     off_t spill_bytes;
     int error; /* errno */
@@ -61,10 +78,14 @@ void runs_free(struct run_store *s)
         munmap(s->slabs[i], SLAB_BYTES);
     if (s->spill_fd >= 0)
         close(s->spill_fd);
+    for (size_t i = 0; i < s->source_count; i++)
+        free(s->sources[i].window);
     free(s->slabs);
     free(s->sources);
     free(s);
 }
+
+/* ---- room ---- */
 
 static const char *spill_folder(void)
 {
@@ -121,60 +142,135 @@ static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
     return p;
 }
 
+/* The folder is to blame for all but memory, of which a mapped file takes some, too. */
+static void report_no_room(const char *what, int error)
+{
+    if (error == ENOMEM)
+        cli_error("out of memory for samples in time order");
+    else
+        cli_error("%s: no room %s: %s", spill_folder(), what, strerror(error));
+}
+
 static struct chunk *chunk_at(const struct run_store *s, uint32_t id)
 {
-    return &s->slabs[id / SLAB_CHUNKS][id % SLAB_CHUNKS];
+    void *unit = s->slabs[id / SLAB_UNITS] + id % SLAB_UNITS * UNIT_BYTES;
+
+    return unit;
+}
+
+/* False: no room, s->error is set. */
+static bool add_slab(struct run_store *s)
+{
+    void *slab = NULL;
+
+    if (s->slab_count * SLAB_UNITS < NO_CHUNK - SLAB_UNITS)
+        slab = map_bytes(s, SLAB_BYTES, s->slab_count * SLAB_BYTES >= MEMORY_BYTES);
+    else
+        errno = EFBIG;
+    if (!slab) {
+        s->error = errno;
+        return false;
+    }
+    if (s->slab_count == s->slab_capacity) {
+        s->slab_capacity = s->slab_capacity ? s->slab_capacity * 2 : 16;
+        s->slabs = cli_realloc(s->slabs, s->slab_capacity, sizeof *s->slabs);
+    }
+    s->slabs[s->slab_count++] = slab;
+    return true;
 }
 
 /* NO_CHUNK: no room, s->error is set. */
-static uint32_t new_chunk(struct run_store *s)
+static uint32_t new_chunk(struct run_store *s, uint32_t units)
 {
-    if (s->chunk_count == s->slab_count * SLAB_CHUNKS) {
-        void *slab = NULL;
+    uint32_t id;
 
-        if (s->chunk_count < NO_CHUNK - SLAB_CHUNKS)
-            slab = map_bytes(s, SLAB_BYTES, s->slab_count * SLAB_BYTES >= MEMORY_BYTES);
-        else
-            errno = EFBIG;
-        if (!slab) {
-            s->error = errno;
+    if (s->slab_count * SLAB_UNITS - s->unit_count < units) {
+        if (!add_slab(s))
             return NO_CHUNK;
-        }
-        if (s->slab_count == s->slab_capacity) {
-            s->slab_capacity = s->slab_capacity ? s->slab_capacity * 2 : 16;
-            s->slabs = cli_realloc(s->slabs, s->slab_capacity, sizeof *s->slabs);
-        }
-        s->slabs[s->slab_count++] = slab;
+        s->unit_count = (uint32_t)((s->slab_count - 1) * SLAB_UNITS);
     }
-    chunk_at(s, s->chunk_count)->next = NO_CHUNK;
-    chunk_at(s, s->chunk_count)->used = 0;
-    return s->chunk_count++;
+    id = s->unit_count;
+    s->unit_count += units;
+    *chunk_at(s, id) = (struct chunk){
+        .next = NO_CHUNK,
+        .capacity = (uint16_t)((units * UNIT_BYTES - sizeof(struct chunk)) / sizeof(struct run))};
+    return id;
 }
 
-static void close_run(struct run_store *s, struct run_source *src)
-{
-    struct chunk *c;
+/* ---- adding ---- */
 
-    if (src->open.count == 0 || s->error)
+static COLD void store_run(struct run_store *s, struct run_source *src, const struct run *run)
+{
+    struct chunk *c = src->tail == NO_CHUNK ? NULL : chunk_at(s, src->tail);
+
+    if (s->error)
         return;
-    if (src->tail == NO_CHUNK || chunk_at(s, src->tail)->used == CHUNK_RUNS) {
-        uint32_t id = new_chunk(s);
+    if (!c || c->used == c->capacity) {
+        uint32_t id = new_chunk(s, c ? MORE_UNITS : FIRST_UNITS);
 
         if (id == NO_CHUNK)
             return;
-        if (src->tail == NO_CHUNK)
-            src->head = id;
+        if (c)
+            c->next = id;
         else
-            chunk_at(s, src->tail)->next = id;
+            src->head = id;
         src->tail = id;
+        c = chunk_at(s, id);
     }
-    c = chunk_at(s, src->tail);
-    c->runs[c->used++] = src->open;
-    src->runs++;
-    src->open.count = 0;
+    c->runs[c->used++] = *run;
 }
 
-static void make_sources(struct run_store *s, uint32_t source)
+/* Takes samples in time order. */
+static void pass_on(struct run_store *s, struct run_source *src, uint64_t time_ns, uint32_t stack)
+{
+    src->passed_ns = time_ns;
+    if (src->open.stack == stack && src->open.count > 0 && src->open.count < UINT32_MAX) {
+        src->open.count++;
+        return;
+    }
+    if (src->open.count > 0)
+        store_run(s, src, &src->open);
+    src->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+}
+
+/* What belongs before a sample that was passed on already. The open run stays open for those to come. */
+static COLD void add_late(struct run_store *s, struct run_source *src, uint64_t time_ns,
+                          uint32_t stack)
+{
+    struct run *open = &src->open;
+
+    /* Amidst equal ones it is one of them, if no other late sample parts them. */
+    if (open->stack == stack && open->time_ns <= time_ns && open->count > 0 &&
+        open->count < UINT32_MAX && !src->disordered) {
+        open->count++;
+        return;
+    }
+    /* Sorting keeps the order of storing for equal times, and this one came later. */
+    if (open->time_ns == time_ns && open->count > 0) {
+        store_run(s, src, open);
+        open->count = 0;
+    }
+    store_run(s, src, &(struct run){.time_ns = time_ns, .stack = stack, .count = 1});
+    src->disordered = true;
+}
+
+/* Only a full window begins elsewhere than at 0, so it can grow in place. The only sample of a source needs none: it
+ * waits as the open run. Returns the samples in the window. */
+static COLD uint32_t grow_window(struct run_source *src)
+{
+    bool first = src->window_capacity == 0;
+
+    src->window_capacity = first ? WINDOW_SAMPLES / 2 : WINDOW_SAMPLES;
+    src->window = cli_realloc(src->window, src->window_capacity, sizeof *src->window);
+    if (first) {
+        src->window[0] = src->open;
+        src->window_used = 1;
+        src->open.count = 0;
+    }
+    return src->window_used;
+}
+
+static COLD void make_sources(struct run_store *s, uint32_t source)
 {
     if (source >= s->source_capacity) {
         s->source_capacity =
@@ -189,32 +285,48 @@ static void make_sources(struct run_store *s, uint32_t source)
 void runs_add(struct run_store *s, uint32_t source, uint64_t time_ns, uint32_t stack)
 {
     struct run_source *src;
+    uint32_t begin, at;
 
     if (source >= s->source_count)
         make_sources(s, source);
     src = &s->sources[source];
     if (time_ns < src->first_ns)
         src->first_ns = time_ns;
-    if (time_ns < src->last_ns)
-        src->disordered = true;
-    else
-        src->last_ns = time_ns;
-    if (src->open.count > 0 && src->open.stack == stack && src->open.count < UINT32_MAX &&
-        !src->disordered) {
-        src->open.count++;
+    if (time_ns < src->passed_ns) {
+        add_late(s, src, time_ns, stack);
         return;
     }
-    close_run(s, src);
-    src->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+    begin = src->window_begin;
+    at = begin + src->window_used;
+    if (at - begin == WINDOW_SAMPLES) {
+        const struct run *first = &src->window[begin % WINDOW_SAMPLES];
+
+        if (time_ns < first->time_ns) {
+            pass_on(s, src, time_ns, stack);
+            return;
+        }
+        pass_on(s, src, first->time_ns, first->stack);
+        src->window_begin = (uint8_t)++begin;
+    } else {
+        if (at == src->window_capacity) {
+            if (at == 0 && src->open.count == 0) {
+                src->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+                return;
+            }
+            at = grow_window(src);
+        }
+        src->window_used++;
+    }
+    for (; at > begin && src->window[(at - 1) % WINDOW_SAMPLES].time_ns > time_ns; at--)
+        src->window[at % WINDOW_SAMPLES] = src->window[(at - 1) % WINDOW_SAMPLES];
+    src->window[at % WINDOW_SAMPLES] = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
 }
 
 int runs_finish(struct run_store *s)
 {
-    for (size_t i = 0; i < s->source_count; i++)
-        close_run(s, &s->sources[i]);
     if (!s->error)
         return 0;
-    cli_error("%s: no room for samples in time order: %s", spill_folder(), strerror(s->error));
+    report_no_room("for samples in time order", s->error);
     return -1;
 }
 
@@ -222,6 +334,8 @@ uint64_t runs_first_ns(const struct run_store *s, uint32_t source)
 {
     return source < s->source_count ? s->sources[source].first_ns : UINT64_MAX;
 }
+
+/* ---- visiting ---- */
 
 /* Bottom-up merge sort by time, stable. from and to are of equal size; returns the one that has the result. */
 static struct run *sort_runs(struct run *from, struct run *to, size_t count)
@@ -245,29 +359,83 @@ static struct run *sort_runs(struct run *from, struct run *to, size_t count)
     return from;
 }
 
-static int visit_sorted(struct run_store *s, const struct run_source *src, runs_visit_fn *visit,
-                        void *user)
+/* All runs in the order they were passed on. */
+static void walk(const struct run_store *s, const struct run_source *src, runs_visit_fn *take,
+                 void *user)
 {
-    size_t bytes = (size_t)src->runs * sizeof(struct run), n = 0;
-    off_t spill_bytes = s->spill_bytes;
-    struct run *a = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2), *b = NULL, *sorted;
-    int rc = -1;
-
-    if (a)
-        b = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2);
-    if (!b) {
-        cli_error("%s: no room to sort samples by time: %s", spill_folder(), strerror(errno));
-        goto done;
-    }
     for (uint32_t id = src->head; id != NO_CHUNK; id = chunk_at(s, id)->next) {
         const struct chunk *c = chunk_at(s, id);
 
-        memcpy(&a[n], c->runs, c->used * sizeof *a);
-        n += c->used;
+        for (uint32_t i = 0; i < c->used; i++)
+            take(user, &c->runs[i]);
     }
-    sorted = sort_runs(a, b, n);
-    for (size_t i = 0; i < n; i++)
-        visit(user, &sorted[i]);
+    if (src->open.count > 0)
+        take(user, &src->open);
+    for (uint32_t i = 0; i < src->window_used; i++)
+        take(user, &src->window[(src->window_begin + i) % WINDOW_SAMPLES]);
+}
+
+static void count_run(void *user, const struct run *run)
+{
+    size_t *count = user;
+
+    (void)run;
+    (*count)++;
+}
+
+static void copy_run(void *user, const struct run *run)
+{
+    struct run **end = user;
+
+    *(*end)++ = *run;
+}
+
+/* Hands a run out when the next one cannot be merged into it. */
+struct output {
+    runs_visit_fn *visit;
+    void *user;
+    struct run run; /* count 0: none */
+};
+
+static void flush_output(struct output *o)
+{
+    if (o->run.count > 0)
+        o->visit(o->user, &o->run);
+}
+
+static void put_run(void *user, const struct run *run)
+{
+    struct output *o = user;
+
+    if (o->run.count > 0 && o->run.stack == run->stack && run->count <= UINT32_MAX - o->run.count) {
+        o->run.count += run->count;
+        return;
+    }
+    flush_output(o);
+    o->run = *run;
+}
+
+static int put_sorted(struct run_store *s, const struct run_source *src, struct output *o)
+{
+    off_t spill_bytes = s->spill_bytes;
+    struct run *a, *b = NULL, *end, *sorted;
+    size_t count = 0, bytes;
+    int rc = -1;
+
+    walk(s, src, count_run, &count);
+    bytes = count * sizeof *a;
+    a = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2);
+    if (a)
+        b = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2);
+    if (!b) {
+        report_no_room("to sort samples by time", errno);
+        goto done;
+    }
+    end = a;
+    walk(s, src, copy_run, &end);
+    sorted = sort_runs(a, b, count);
+    for (size_t i = 0; i < count; i++)
+        put_run(o, &sorted[i]);
     rc = 0;
 done:
     if (a)
@@ -281,18 +449,16 @@ done:
 
 int runs_visit(struct run_store *s, uint32_t source, runs_visit_fn *visit, void *user)
 {
+    struct output o = {.visit = visit, .user = user};
     const struct run_source *src;
 
-    if (source >= s->source_count || s->sources[source].runs == 0)
+    if (source >= s->source_count)
         return 0;
     src = &s->sources[source];
-    if (src->disordered)
-        return visit_sorted(s, src, visit, user);
-    for (uint32_t id = src->head; id != NO_CHUNK; id = chunk_at(s, id)->next) {
-        const struct chunk *c = chunk_at(s, id);
-
-        for (uint32_t i = 0; i < c->used; i++)
-            visit(user, &c->runs[i]);
-    }
+    if (!src->disordered)
+        walk(s, src, put_run, &o);
+    else if (put_sorted(s, src, &o) < 0)
+        return -1;
+    flush_output(&o);
     return 0;
 }

@@ -125,6 +125,9 @@ static void note_miss(struct shaper *h, uint32_t frame, const struct resolved *r
                       const struct out_frame *f)
 {
     h->frame_reason[frame] = (uint8_t)f->miss;
+    if (f->sym && (f->sym->flags & SYM_FLAG_UNVERIFIED) && (f->flags & FRAME_NAMED) &&
+        r->module_id != SPOOL_NO_ID)
+        h->misses->unverified[r->module_id] = 1;
     if (f->flags & (FRAME_NAMED | FRAME_PLACEHOLDER))
         h->frame_place[frame] = MISSES_NONE;
     else if (r->module_id != SPOOL_NO_ID)

@@ -5,6 +5,7 @@
  */
 #include "stacks.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,6 +282,19 @@ static void report_module(struct stacks *s, struct stacks_file *f, uint32_t id)
                 f->misses.samples[id]);
 }
 
+/* Names of files that nothing identifies: a file that was built anew since gives wrong ones. */
+static void report_unverified(struct stacks *s, struct stacks_file *f)
+{
+    uint32_t count = 0;
+
+    for (uint32_t id = 0; id < misses_kernel(&f->misses); id++)
+        count += f->misses.unverified[id];
+    if (count > 0)
+        text_printf(&s->report_lines,
+                    "not verified: %u module%s named without a recorded build id to compare\n",
+                    count, count == 1 ? "" : "s");
+}
+
 static void report(struct stacks *s, struct stacks_file *f)
 {
     const struct misses *m = &f->misses;
@@ -295,6 +309,7 @@ static void report(struct stacks *s, struct stacks_file *f)
     for (uint32_t id = 0; id < kernel; id++)
         if (m->samples[id] > 0)
             report_module(s, f, id);
+    report_unverified(s, f);
     why = symbols_kernel_text(s->symbols);
     if (m->samples[kernel] > 0)
         report_miss(&s->report_lines, "[kernel.kallsyms]", strlen("[kernel.kallsyms]"),
@@ -360,8 +375,17 @@ static int add_input(struct stacks *s, struct stacks_file *f)
         cli_error("%s: the sum of sample times exceeds 2^63-1 ns", f->input.name);
         return -1;
     }
+    s->samples_read += a->file_samples;
+    s->samples_used += f->report.samples;
     report(s, f);
     return 0;
+}
+
+/* An empty document is right then, but seldom what was meant. */
+static void warn_nothing_selected(const struct stacks *s)
+{
+    if (s->samples_used == 0 && s->samples_read > 0)
+        cli_warn("no sample selected of %" PRIu64, s->samples_read);
 }
 
 int stacks_run(struct stacks *s)
@@ -397,6 +421,8 @@ int stacks_run(struct stacks *s)
             rc = add_input(s, &files[added]);
         free_file(&files[added]);
     }
+    if (rc == 0)
+        warn_nothing_selected(s);
     free(files);
     return rc;
 }

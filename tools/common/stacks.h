@@ -41,7 +41,8 @@ struct stacks {
     struct symbols *symbols;
     struct otree tree;
     struct frame_names frame_names;
-    struct text_buffer report_lines; /* with --verbose */
+    uint64_t samples_read, samples_used; /* of all inputs */
+    struct text_buffer report_lines;     /* with --verbose */
 };
 
 /* 0, or -1 after an error message. options must outlive *s. */

@@ -243,7 +243,8 @@ static void start_line(const struct summary *s, struct tool_output *out)
     time_t seconds;
     char text[64];
 
-    if (spool_reader_wall_time(s->reader, s->a->file_first_ns, &wall) <= 0 &&
+    if ((s->counts.samples == 0 ||
+         spool_reader_wall_time(s->reader, s->a->file_first_ns, &wall) <= 0) &&
         s->header->start_us == 0)
         return;
     seconds = (time_t)wall.seconds;
@@ -325,7 +326,12 @@ static void print_text(const struct summary *s, struct tool_output *out)
         print_number(out, s->gaps);
         output_printf(out, ", %.3f s\n", (double)s->gap_ns / 1e9);
     }
-    number_line(out, "lost", a->notes.lost);
+    title(out, "lost");
+    if (a->notes.lost_known)
+        print_number(out, a->notes.lost);
+    else
+        output_text(out, "not recorded");
+    output_byte(out, '\n');
     if (s->counts.samples > 0) {
         title(out, "bytes a sample");
         output_printf(out, "%.1f\n", (double)kept / (double)s->counts.samples);

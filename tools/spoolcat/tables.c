@@ -235,7 +235,7 @@ static int count_nodes(struct counter *c, int32_t pid)
             u->kernel_frames += node->samples;
         if (frame.kind == SPOOL_FRAME_UNPINNED)
             u->unpinned_frames += node->samples;
-        if (rc == 0)
+        if (rc == 0 && !frame.kernel) /* kernel frames seldom have a module, and need none */
             u->unresolved_frames += node->samples;
     }
     return 0;

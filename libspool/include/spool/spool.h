@@ -11,17 +11,18 @@
  *
  *     struct spool_reader *r = spool_reader_new();
  *     struct spool_record rec;
- *     int rc = spool_reader_open_fd(r, fd);
+ *     int rc = r ? spool_reader_open_fd(r, fd) : SPOOL_ERR_NOMEM;
  *     while (rc >= 0 && (rc = spool_reader_next(r, &rec)) > 0)
  *         if (rec.type == SPOOL_RECORD_SAMPLE)
  *             use(rec.sample.time_ns, rec.sample.pid, rec.sample.stack);
  *     if (rc < 0)
- *         fprintf(stderr, "%s\n", spool_reader_error(r));
+ *         fprintf(stderr, "%s\n", r ? spool_reader_error(r) : spool_error_text(rc));
  *     spool_reader_free(r);
  *
  * Conventions of the whole header:
  *   - A function that can fail returns int: 0 or positive is success, negative is one of SPOOL_ERR_*.
  *   - A handle is used by one thread at a time; different handles are independent of each other.
+ *     Only the functions that free accept NULL for one.
  *   - The library never prints, exits, installs signal handlers or closes a descriptor it was lent.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
  */
@@ -44,7 +45,7 @@ extern "C" {
 
 /* ---- errors ------------------------------------------------------------------------------------ */
 
-/* The same numbers mean the same in libspool, librecord and libsym; a number is never reused. */
+/* The same numbers mean the same in every library of this project; a number is never reused. */
 enum {
     SPOOL_ERR_NOMEM = -1,   /* out of memory */
     SPOOL_ERR_IO = -2,      /* reading or writing failed; the text has the system's reason */
@@ -99,8 +100,8 @@ struct spool_origin {
 };
 
 struct spool_header {
-    uint32_t version;     /* 1 to 4 */
-    uint64_t start_us;    /* anchor of the timeline, microseconds; 0: none */
+    uint32_t version;  /* 1 to 4 */
+    uint64_t start_us; /* anchor of the timeline, microseconds since 1970 by convention; 0: none */
     uint64_t interval_us; /* versions 1-3: nominal sample interval as stored; 0 in version 4 */
     uint64_t interval_ns; /* nominal sample interval, nanoseconds; 0: unknown. In versions 1-3
                              interval_us x 1000, at most 2^64-1 */

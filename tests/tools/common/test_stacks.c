@@ -6,6 +6,8 @@
  */
 #include "../spool2folded/make_spool.h"
 
+#include <time.h>
+
 #include "cli.h"
 #include "stacks.h"
 
@@ -171,7 +173,7 @@ static void free_patterns(struct task *t)
     o->has_frame_filter = o->has_root_at = o->has_skip_below = false;
 }
 
-/* Converts; where no option looks at whole stacks, also with a filter that matches every frame. */
+/* Converts; where no option cuts stacks, also with a limit that no stack reaches. */
 static void expect(struct task *t, const char *expected)
 {
     struct shape_options *o = &t->options.shape;
@@ -548,7 +550,7 @@ static void a_perf_map_speaks_for_its_own_process_only(void **state)
     maker_close(&m);
 }
 
-/* ---- both ways agree ---- */
+/* ---- options against their meaning ---- */
 
 /* Writes random stacks of everything: names, kernel, Python, the interpreter, markers; three
  * processes. */
@@ -580,7 +582,7 @@ static void write_random(struct maker *m, uint64_t seed)
     maker_finish(m);
 }
 
-static void shared_prefixes_and_whole_stacks_give_the_same(void **state)
+static void limits_and_filters_that_never_bite_change_nothing(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -589,7 +591,7 @@ static void shared_prefixes_and_whole_stacks_give_the_same(void **state)
         write_random(&m, seed);
         for (unsigned bits = 0; bits < 48; bits++) {
             struct task t;
-            char *by_prefix, *by_stack;
+            char *plain, *limited;
 
             python_task(&t, &m);
             t.options.shape.kernel = (enum kernel_mode)(bits % 3);
@@ -598,27 +600,150 @@ static void shared_prefixes_and_whole_stacks_give_the_same(void **state)
             t.options.shape.unresolved_module = bits / 12 & 1;
             t.with_tid = bits / 24 & 1;
             t.per_thread = t.with_tid;
-            by_prefix = convert(&t);
+            plain = convert(&t);
             t.options.shape.has_max_depth = true;
             t.options.shape.max_depth = UINT32_MAX;
-            by_stack = convert(&t);
-            assert_non_null(by_prefix);
-            assert_non_null(by_stack);
-            assert_true(strlen(by_prefix) > 100);
-            if (strcmp(by_prefix, by_stack) != 0)
-                fail_msg("seed %llu, options %u: the two ways differ:\n%s---\n%s",
-                         (unsigned long long)seed, bits, by_prefix, by_stack);
-            free(by_stack);
+            limited = convert(&t);
+            assert_non_null(plain);
+            assert_non_null(limited);
+            assert_true(strlen(plain) > 100);
+            if (strcmp(plain, limited) != 0)
+                fail_msg("seed %llu, options %u: a limit that never bites changed:\n%s---\n%s",
+                         (unsigned long long)seed, bits, plain, limited);
+            free(limited);
             t.options.shape.has_max_depth = false;
             /* a filter that every stack meets; the placeholder is no frame to match */
             if (t.options.shape.kernel != KERNEL_DROP) {
                 COMPILE(&t, frame_filter, ".");
-                by_stack = convert(&t);
-                assert_string_equal(by_prefix, by_stack);
-                free(by_stack);
+                limited = convert(&t);
+                assert_string_equal(plain, limited);
+                free(limited);
                 free_patterns(&t);
             }
-            free(by_prefix);
+            free(plain);
+        }
+        maker_close(&m);
+    }
+}
+
+/* Applies the cutting options to one line of an unshaped conversion, as cli.md words them. Returns false when the line
+ * is deselected. */
+static bool shape_line(const struct shape_options *o, char *line, struct text_buffer *out)
+{
+    char *frames[64];
+    size_t n = 0, begin = 0, end, kept = 0, omitted = 0;
+    bool matched = false;
+
+    for (char *save, *f = strtok_r(line, ";", &save); f; f = strtok_r(NULL, ";", &save))
+        frames[n++] = f;
+    end = n;
+    for (size_t i = 0; i < n; i++)
+        matched |= o->has_frame_filter && regexec(&o->frame_filter, frames[i], 0, NULL, 0) == 0;
+    if (o->has_frame_filter && !matched)
+        return false;
+    for (size_t i = 0; o->has_root_at && i < n; i++)
+        if (regexec(&o->root_at, frames[i], 0, NULL, 0) == 0) {
+            begin = i;
+            break;
+        }
+    for (size_t i = begin; o->has_skip_below && i < n; i++)
+        if (regexec(&o->skip_below, frames[i], 0, NULL, 0) == 0) {
+            end = i + 1;
+            break;
+        }
+    for (size_t i = begin; i < end; i++)
+        if (!o->fold_recursion || kept == 0 || strcmp(frames[kept - 1], frames[i]) != 0)
+            frames[kept++] = frames[i];
+    if (o->has_max_depth && kept > o->max_depth)
+        omitted = kept - o->max_depth;
+    if (omitted)
+        text_printf(out, "[%zu frame%s omitted];", omitted, omitted == 1 ? "" : "s");
+    for (size_t i = omitted; i < kept; i++)
+        text_printf(out, "%s%s", i > omitted ? ";" : "", frames[i]);
+    return true;
+}
+
+/* The same for a whole conversion, equal lines added up and sorted. */
+static char *shape_text(const struct shape_options *o, const char *text)
+{
+    struct text_buffer lines[2000] = {{0}}, all = {0};
+    uint64_t counts[2000];
+    char *sorted[2000];
+    size_t n = 0;
+
+    for (const char *at = text, *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        char *line = strndup(at, (size_t)(end - at)), *blank = strrchr(line, ' ');
+        uint64_t count = strtoull(blank + 1, NULL, 10);
+        struct text_buffer shaped = {0};
+        size_t i = 0;
+
+        *blank = '\0';
+        if (shape_line(o, line, &shaped)) {
+            while (i < n && strcmp(lines[i].data, shaped.data) != 0)
+                i++;
+            counts[i] = i == n ? count : counts[i] + count;
+            if (i == n) {
+                assert_true(n < 2000);
+                lines[n++] = shaped;
+                shaped = (struct text_buffer){0};
+            }
+        }
+        text_free(&shaped);
+        free(line);
+    }
+    for (size_t i = 0; i < n; i++) {
+        text_printf(&lines[i], " %llu\n", (unsigned long long)counts[i]);
+        sorted[i] = lines[i].data;
+    }
+    qsort(sorted, n, sizeof *sorted, compare_texts);
+    text_append(&all, "", 0);
+    for (size_t i = 0; i < n; i++) {
+        text_append(&all, sorted[i], strlen(sorted[i]));
+        free(sorted[i]);
+    }
+    return all.data;
+}
+
+static void cuts_and_limits_do_to_each_line_what_they_say(void **state)
+{
+    static const char *const patterns[] = {NULL, "^a$", "^[bc]$", "outer|inner", "0x", "^nothing$"};
+    uint64_t seed = 77;
+
+    (void)state;
+    for (uint64_t spool = 1; spool <= 3; spool++) {
+        struct maker m;
+
+        write_random(&m, spool);
+        for (unsigned round = 0; round < 120; round++) {
+            const char *filter = patterns[random_below(&seed, 6)];
+            const char *root_at = patterns[random_below(&seed, 6)];
+            const char *skip_below = patterns[random_below(&seed, 6)];
+            struct task t;
+            char *plain, *expected, *got;
+
+            python_task(&t, &m);
+            t.options.shape.show_runtime = random_below(&seed, 2);
+            plain = convert(&t);
+            assert_non_null(plain);
+            if (filter)
+                COMPILE(&t, frame_filter, filter);
+            if (root_at)
+                COMPILE(&t, root_at, root_at);
+            if (skip_below)
+                COMPILE(&t, skip_below, skip_below);
+            t.options.shape.fold_recursion = random_below(&seed, 2);
+            t.options.shape.has_max_depth = random_below(&seed, 2);
+            t.options.shape.max_depth = 1 + (uint32_t)random_below(&seed, 6);
+            expected = shape_text(&t.options.shape, plain);
+            got = convert(&t);
+            assert_non_null(got);
+            if (strcmp(got, expected) != 0)
+                fail_msg("spool %llu, round %u: got\n%s--- expected\n%s", (unsigned long long)spool,
+                         round, got, expected);
+            free_patterns(&t);
+            free(plain);
+            free(expected);
+            free(got);
         }
         maker_close(&m);
     }
@@ -990,6 +1115,60 @@ static void a_stack_a_million_deep_needs_no_recursion(void **state)
     maker_close(&m);
 }
 
+static void stacks_all_along_a_deep_one_are_shaped_in_linear_time(void **state)
+{
+    enum { DEPTH = 200000, EVERY = 10 };
+    static const char *const none = "^nothing$";
+    struct spool_record rec = {.type = SPOOL_RECORD_THREAD, .thread = {.pid = 1, .tid = 1}};
+    struct maker m;
+    clock_t begin = clock();
+
+    (void)state;
+    maker_open(&m, 0);
+    maker_module(&m, 1, 0x1000, DEPTH, "/bin/deep"); /* one label, with unresolved_module */
+    assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        rec = (struct spool_record){
+            .type = SPOOL_RECORD_FRAME,
+            .frame = {.id = i, .kind = SPOOL_FRAME_PINNED, .module_id = 0, .rel = i}};
+        assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+        rec = (struct spool_record){
+            .type = SPOOL_RECORD_STACK,
+            .stack = {.id = i, .prefix = i == 0 ? SPOOL_NO_ID : i - 1, .frame = i}};
+        assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+        if (i % EVERY != 0)
+            continue;
+        rec = (struct spool_record){.type = SPOOL_RECORD_SAMPLE,
+                                    .sample = {.time_ns = i, .thread = 0, .stack = i}};
+        assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+    }
+    maker_finish(&m);
+    for (unsigned option = 0; option < 4; option++) {
+        struct task t = {.inputs = {m.path}};
+        char *text;
+
+        t.options.verbose = true;
+        t.options.symbols.no_symbols = true;
+        t.options.shape.unresolved_module = true;
+        t.options.shape.has_max_depth = true;
+        t.options.shape.max_depth = 2;
+        if (option == 1)
+            COMPILE(&t, frame_filter, none);
+        if (option == 2)
+            COMPILE(&t, root_at, none);
+        if (option == 3)
+            COMPILE(&t, skip_below, none);
+        text = convert(&t);
+        assert_non_null(text);
+        assert_int_equal(total(text), option == 1 ? 0 : DEPTH / EVERY);
+        free(text);
+        free_patterns(&t);
+    }
+    maker_close(&m);
+    /* Two thousand million steps a conversion, if it were not. */
+    assert_true(clock() - begin < 30 * CLOCKS_PER_SEC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1004,7 +1183,8 @@ int main(void)
         cmocka_unit_test(recursion_folds_across_hidden_frames),
         cmocka_unit_test(python_entries_need_a_mark_once_there_are_marks),
         cmocka_unit_test(a_perf_map_speaks_for_its_own_process_only),
-        cmocka_unit_test(shared_prefixes_and_whole_stacks_give_the_same),
+        cmocka_unit_test(limits_and_filters_that_never_bite_change_nothing),
+        cmocka_unit_test(cuts_and_limits_do_to_each_line_what_they_say),
         cmocka_unit_test(no_option_but_a_selection_changes_the_total),
         cmocka_unit_test(a_thread_glob_selects_whatever_the_sources_are),
         cmocka_unit_test(one_frame_may_be_two_modules_in_two_processes),
@@ -1018,6 +1198,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_changes_its_name_stays_in_one_place),
         cmocka_unit_test(random_times_come_out_sorted),
         cmocka_unit_test(a_stack_a_million_deep_needs_no_recursion),
+        cmocka_unit_test(stacks_all_along_a_deep_one_are_shaped_in_linear_time),
     };
 
     cli_set_program("test", false);
