@@ -254,8 +254,9 @@ static int load_process(struct sym_context *c, int32_t pid, const struct symint_
     snprintf(path, room, "%s/perf-%d.map", c->options.perf_map_dir, (int)pid);
     p->pid = pid;
     p->path = path;
+    p->miss = SYM_MISS_NO_FILE;
     if (pid > 0) {
-        int rc = symint_perf_map_load(&p->map, path, &p->found);
+        int rc = symint_perf_map_load(&p->map, path, &p->miss);
         if (rc != 0)
             return rc;
     }
@@ -273,8 +274,11 @@ int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf
     if (at == c->process_count || c->processes[at]->pid != pid)
         return 0;
     const struct symint_process *p = c->processes[at];
-    *out = (struct sym_perf_map_state){
-        .found = p->found, .entries = p->map.count, .bad_lines = p->map.bad_lines, .path = p->path};
+    *out = (struct sym_perf_map_state){.found = p->miss == SYM_MISS_NONE,
+                                       .entries = p->map.count,
+                                       .bad_lines = p->map.bad_lines,
+                                       .path = p->path,
+                                       .miss = p->miss};
     return 1;
 }
 
@@ -456,7 +460,7 @@ static int try_perf_map(struct lookup *l, enum sym_miss *miss)
         e->name_size >= 4 && memcmp(text, "py::", 4) == 0)
         e = NULL;
     if (e == NULL) {
-        *miss = process->found ? SYM_MISS_NOT_IN_PERF_MAP : SYM_MISS_NO_PERF_MAP;
+        *miss = process->miss == SYM_MISS_NONE ? SYM_MISS_NOT_IN_PERF_MAP : SYM_MISS_NO_PERF_MAP;
         return 0;
     }
     uint64_t shift = l->module != NULL ? q->abs - q->rel : 0;

@@ -12,7 +12,7 @@
 /* The perf map of one process, read when a query first needs it. */
 struct symint_process {
     int32_t pid;
-    bool found;
+    enum sym_miss miss; /* why it has no map; NONE: it has */
     const char *path;
     struct symint_perf_map map;
 };

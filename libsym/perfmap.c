@@ -2,19 +2,27 @@
 /*
  * Parsing and flattening of perf maps. Code is freed and its memory used again, so later lines
  * replace earlier ones where they overlap, and what is left of an earlier one stays valid. Anybody
- * may have written the file: /tmp is everyone's.
+ * may have written the file: /tmp is everyone's. So it is read in pieces, of which only entries
+ * and names are kept, and nothing in it is an error.
  */
 #include "perfmap.h"
 
 #include "locate.h"
 #include "strtab.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_TEXT ((size_t)1024 * 1024 * 1024)
-#define MAX_ENTRIES ((size_t)16 * 1024 * 1024) /* later lines count as bad ones */
+#define MAX_TEXT ((size_t)256 * 1024 * 1024)
+#define MAX_ENTRIES ((size_t)4 * 1024 * 1024) /* flattening them takes up to half a gigabyte */
+#define MAX_LINE ((size_t)64 * 1024)          /* a longer one is a bad line */
+#define PIECE ((size_t)256 * 1024)            /* has room for a line */
+/* When memory runs out over more text than this, the map was too large; over less, there is no
+ * memory for anything. */
+#define SMALL_TEXT ((size_t)1024 * 1024)
 
 static bool is_blank(char c)
 {
@@ -52,9 +60,9 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *value)
     return p == start || (p < end && !is_blank(*p)) ? NULL : p;
 }
 
-/* START SIZE NAME; the name is all the rest of the line. */
-static bool parse_line(const char *text, const char *p, const char *end,
-                       struct symint_perf_entry *out)
+/* START SIZE NAME; the name, *name to *name_end, is all the rest of the line. */
+static bool parse_line(const char *p, const char *end, struct symint_perf_entry *out,
+                       const char **name, const char **name_end)
 {
     uint64_t size;
     p = parse_hex(skip_blanks(p, end), end, &out->start);
@@ -69,38 +77,105 @@ static bool parse_line(const char *text, const char *p, const char *end,
     if (p == end)
         return false;
     out->end = out->start + size;
-    out->name = (uint32_t)(p - text);
-    out->name_size = (uint32_t)(end - p);
+    *name = p;
+    *name_end = end;
     return true;
 }
 
-static int parse_lines(struct symint_perf_map *m, size_t size)
+/* ---- lines ---- */
+
+struct parser {
+    struct symint_perf_map *map;
+    size_t entry_capacity;
+    size_t text_size;
+    size_t text_capacity;
+    bool in_long_line; /* the rest of it is still to be skipped */
+};
+
+/* Makes room for `wanted` items of a table that doubles. 0 or SYM_ERR_NOMEM. */
+static int reserve(void **table, size_t *capacity, size_t wanted, size_t item_size)
 {
-    size_t capacity = 0;
-    const char *p = m->text;
-    const char *end = p + size;
-    while (p < end) {
-        const char *newline = memchr(p, '\n', (size_t)(end - p));
-        const char *line_end = newline != NULL ? newline : end;
-        struct symint_perf_entry e;
-        if (parse_line(m->text, p, line_end, &e) && m->count < MAX_ENTRIES) {
-            if (m->count == capacity) {
-                capacity = capacity == 0 ? size / 64 + 16 : capacity * 2;
-                struct symint_perf_entry *grown = realloc(m->entries, capacity * sizeof(*grown));
-                if (grown == NULL)
-                    return SYM_ERR_NOMEM;
-                m->entries = grown;
-            }
-            m->entries[m->count++] = e;
-        } else {
-            const char *q = skip_blanks(p, line_end);
-            if (q < line_end && *q != '\r')
-                m->bad_lines++;
-        }
-        p = line_end + 1;
-    }
+    size_t room = *capacity == 0 ? 4096 / item_size : *capacity;
+    if (wanted <= *capacity)
+        return 0;
+    while (room < wanted)
+        room *= 2;
+    void *grown = realloc(*table, room * item_size);
+    if (grown == NULL)
+        return SYM_ERR_NOMEM;
+    *table = grown;
+    *capacity = room;
     return 0;
 }
+
+static int keep_entry(struct parser *r, struct symint_perf_entry e, const char *name, size_t size)
+{
+    struct symint_perf_map *m = r->map;
+    void *entries = m->entries;
+    void *text = m->text;
+    if (m->count == MAX_ENTRIES || size > MAX_TEXT - r->text_size)
+        return SYM_ERR_LIMIT;
+    int rc = reserve(&entries, &r->entry_capacity, m->count + 1, sizeof(e));
+    m->entries = entries;
+    if (rc == 0)
+        rc = reserve(&text, &r->text_capacity, r->text_size + size, 1);
+    m->text = text;
+    if (rc != 0)
+        return rc;
+    memcpy(m->text + r->text_size, name, size);
+    e.name = (uint32_t)r->text_size;
+    e.name_size = (uint32_t)size;
+    r->text_size += size;
+    m->entries[m->count++] = e;
+    return 0;
+}
+
+static int take_line(struct parser *r, const char *p, const char *end)
+{
+    struct symint_perf_entry e;
+    const char *name;
+    const char *name_end;
+    if ((size_t)(end - p) > MAX_LINE) {
+        r->map->bad_lines++;
+        return 0;
+    }
+    if (parse_line(p, end, &e, &name, &name_end))
+        return keep_entry(r, e, name, (size_t)(name_end - name));
+    p = skip_blanks(p, end);
+    if (p < end && *p != '\r')
+        r->map->bad_lines++;
+    return 0;
+}
+
+/* Takes the lines of a piece; *left bytes at its end begin a line that goes on in the next one,
+ * none when it is the last. 0, SYM_ERR_NOMEM or SYM_ERR_LIMIT. */
+static int take_lines(struct parser *r, const char *piece, size_t size, bool last, size_t *left)
+{
+    const char *p = piece;
+    const char *end = piece + size;
+    int rc = 0;
+    *left = 0;
+    while (p < end && rc == 0) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        const char *line_end = newline != NULL ? newline : end;
+        if (newline == NULL && !last) {
+            if (!r->in_long_line && (size_t)(end - p) <= MAX_LINE) {
+                *left = (size_t)(end - p);
+                return 0;
+            }
+            r->map->bad_lines += !r->in_long_line;
+            r->in_long_line = true;
+            return 0;
+        }
+        if (!r->in_long_line)
+            rc = take_line(r, p, line_end);
+        r->in_long_line = false;
+        p = line_end + 1;
+    }
+    return rc;
+}
+
+/* ---- overlaps ---- */
 
 /* Sorted by start without overlap: entries as they are. False: they do overlap. */
 static bool flatten_disjoint(struct symint_perf_map *m, const struct symint_pair *order, int *rc)
@@ -204,10 +279,15 @@ static int flatten(struct symint_perf_map *m)
     return done ? rc : flatten_overlapping(m);
 }
 
+/* ---- whole maps ---- */
+
 int symint_perf_map_parse(struct symint_perf_map *m, char *text, size_t size)
 {
-    *m = (struct symint_perf_map){.text = text};
-    int rc = size > MAX_TEXT ? SYM_ERR_LIMIT : parse_lines(m, size);
+    struct parser r = {.map = m};
+    size_t left;
+    *m = (struct symint_perf_map){0};
+    int rc = size > MAX_TEXT ? SYM_ERR_LIMIT : take_lines(&r, text, size, true, &left);
+    free(text);
     if (rc == 0 && m->count > 0)
         rc = flatten(m);
     if (rc != 0)
@@ -215,25 +295,58 @@ int symint_perf_map_parse(struct symint_perf_map *m, char *text, size_t size)
     return rc;
 }
 
-int symint_perf_map_load(struct symint_perf_map *m, const char *path, bool *found)
+/* Reads and parses a file to its end; *size: how much was read. 0, SYM_ERR_NOMEM, SYM_ERR_LIMIT
+ * or SYM_ERR_IO. */
+static int read_map(struct symint_perf_map *m, int fd, size_t *size)
 {
-    enum sym_miss miss;
+    struct parser r = {.map = m};
+    struct stat st;
+    size_t held = 0;
+    ssize_t n;
+    int rc = 0;
+    *size = 0;
+    if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size > MAX_TEXT)
+        return SYM_ERR_LIMIT;
+    char *piece = malloc(PIECE);
+    if (piece == NULL)
+        return SYM_ERR_NOMEM;
+    do {
+        n = read(fd, piece + held, PIECE - held);
+        if (n < 0) {
+            rc = errno == EINTR ? 0 : SYM_ERR_IO;
+            continue;
+        }
+        size_t filled = held + (size_t)n;
+        *size += (size_t)n;
+        rc = *size > MAX_TEXT ? SYM_ERR_LIMIT : take_lines(&r, piece, filled, n == 0, &held);
+        memmove(piece, piece + filled - held, held);
+    } while (rc == 0 && n != 0);
+    free(piece);
+    return rc;
+}
+
+int symint_perf_map_load(struct symint_perf_map *m, const char *path, enum sym_miss *miss)
+{
     int error;
     int fd;
-    char *text;
     size_t size;
     *m = (struct symint_perf_map){0};
-    *found = false;
-    int rc = symint_open_regular(NULL, path, &fd, &miss, &error);
+    int rc = symint_open_regular(NULL, path, &fd, miss, &error);
     if (rc != 0 || fd < 0)
         return rc;
-    rc = symint_read_all(fd, MAX_TEXT, &text, &size);
+    rc = read_map(m, fd, &size);
     close(fd);
+    if (rc == 0 && m->count > 0)
+        rc = flatten(m);
     if (rc == 0) {
-        rc = symint_perf_map_parse(m, text, size);
-        *found = rc == 0;
+        *miss = m->count == 0 && m->bad_lines > 0 ? SYM_MISS_DAMAGED : SYM_MISS_NONE;
+        return 0;
     }
-    return rc == SYM_ERR_NOMEM ? rc : 0;
+    symint_perf_map_free(m);
+    if (rc == SYM_ERR_NOMEM && size <= SMALL_TEXT)
+        return rc;
+    *miss = rc == SYM_ERR_IO ? SYM_MISS_UNREADABLE : SYM_MISS_TOO_LARGE;
+    return 0;
 }
 
 void symint_perf_map_free(struct symint_perf_map *m)

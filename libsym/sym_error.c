@@ -88,6 +88,8 @@ const char *sym_miss_text(enum sym_miss miss)
         return "the address is in no module";
     case SYM_MISS_DISABLED:
         return "names are switched off";
+    case SYM_MISS_TOO_LARGE:
+        return "too large";
     }
     return "unknown reason";
 }

@@ -27,9 +27,12 @@ void *__wrap_realloc(void *old, size_t size);
 static long countdown; /* 0: nothing fails */
 static bool stays;     /* all later ones fail too */
 static bool failed;
+static size_t largest = SIZE_MAX; /* allocations of more bytes fail, too */
 
-static bool fails(void)
+static bool fails(size_t size)
 {
+    if (size > largest)
+        return true;
     if (countdown == 0)
         return false;
     if (countdown > 1) {
@@ -44,17 +47,17 @@ static bool fails(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails() ? NULL : __real_malloc(size);
+    return fails(size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return fails() ? NULL : __real_calloc(count, size);
+    return fails(count * size) ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return fails() ? NULL : __real_realloc(old, size);
+    return fails(size) ? NULL : __real_realloc(old, size);
 }
 
 static char folder[64];
@@ -263,11 +266,57 @@ static void all_allocations_from_any_one_on_may_fail(void **state)
     fail_each(true);
 }
 
+/* Resolves an address by a map whose lines have names of 200 bytes, with room for the file's pieces
+ * but no allocation of more than `limit`. */
+static int resolve_by_map(size_t lines, size_t limit, enum sym_miss *miss)
+{
+    struct sym_context *c = sym_context_new();
+    struct sym_options o = {.size = sizeof(o), .perf_map_dir = folder};
+    struct sym_query q = {.module = SYM_NO_MODULE, .pid = 43, .abs = 0x1000};
+    struct sym_perf_map_state s;
+    const struct sym_frame *f;
+    size_t count;
+    char path[96];
+    snprintf(path, sizeof(path), "%s/perf-43.map", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (size_t i = 0; i < lines; i++)
+        fprintf(file, "%zx 10 %0200zu\n", 0x1000 + i * 16, i);
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(c);
+    assert_int_equal(sym_context_open(c, &o), 0);
+    largest = limit;
+    int rc = sym_resolve(c, &q, &f, &count);
+    largest = SIZE_MAX;
+    *miss = SYM_MISS_NONE;
+    if (rc == 0) {
+        assert_int_equal(sym_perf_map_state(c, 43, &s), 1);
+        assert_int_equal(f->name != NULL, s.miss == SYM_MISS_NONE);
+        *miss = s.miss;
+    }
+    sym_context_free(c);
+    unlink(path);
+    return rc;
+}
+
+static void a_large_map_that_memory_has_no_room_for_is_a_miss(void **state)
+{
+    (void)state;
+    enum sym_miss miss;
+    assert_int_equal(resolve_by_map(1000, 300 * 1000, &miss), 0);
+    assert_int_equal(miss, SYM_MISS_NONE);
+    /* Without memory for some hundred KiB there is none for anything. */
+    assert_int_equal(resolve_by_map(4000, 300 * 1000, &miss), SYM_ERR_NOMEM);
+    assert_int_equal(resolve_by_map(8000, 1500 * 1000, &miss), 0);
+    assert_int_equal(miss, SYM_MISS_TOO_LARGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_one_allocation_may_fail),
         cmocka_unit_test(all_allocations_from_any_one_on_may_fail),
+        cmocka_unit_test(a_large_map_that_memory_has_no_room_for_is_a_miss),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

@@ -325,6 +325,7 @@ static void perf_maps_speak_for_memory_without_a_file(void **state)
     assert_int_equal(f->offset, 0x10);
     assert_int_equal(sym_perf_map_state(c, 42, &s), 1);
     assert_true(s.found);
+    assert_int_equal(s.miss, SYM_MISS_NONE);
     assert_int_equal(s.entries, 3);
     assert_int_equal(s.bad_lines, 1);
     assert_string_equal(s.path, at("perf-42.map"));
@@ -341,8 +342,45 @@ static void perf_maps_speak_for_memory_without_a_file(void **state)
     assert_int_equal(ask_abs(c, 0x1010, 43, false)->miss, SYM_MISS_NO_MODULE);
     assert_int_equal(sym_perf_map_state(c, 43, &s), 1);
     assert_false(s.found);
+    assert_int_equal(s.miss, SYM_MISS_NO_FILE);
     /* Not for a file, though the map has a line for that address. */
     assert_string_equal(ask(c, add(c, at("good"), ID), 0x14)->name, "a::b(int)");
+    sym_context_free(c);
+}
+
+static void a_perf_map_that_cannot_be_used_is_no_error(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t pid;
+        enum sym_miss miss;
+        uint64_t bad_lines;
+    } cases[] = {{50, SYM_MISS_TOO_LARGE, 0},   {51, SYM_MISS_DAMAGED, 2},
+                 {52, SYM_MISS_NOT_REGULAR, 0}, {53, SYM_MISS_NONE, 0},
+                 {-1, SYM_MISS_NO_FILE, 0},     {0, SYM_MISS_NO_FILE, 0}};
+    put("perf-50.map", "1000 100 f\n", 11);
+    assert_int_equal(truncate(at("perf-50.map"), (off_t)1 << 30), 0);
+    put("perf-51.map", "no\nmap\n", 7);
+    assert_int_equal(mkfifo(at("perf-52.map"), 0600), 0);
+    put("perf-53.map", "", 0);
+    struct sym_context *c = open_with(NULL);
+    uint32_t anon = add(c, "//anon", NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sym_perf_map_state s;
+        struct sym_query q = {.module = anon, .pid = cases[i].pid, .abs = START, .rel = 0x1000};
+        const struct sym_frame *f;
+        size_t count;
+        assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+        assert_null(f->name);
+        assert_int_equal(f->miss, cases[i].miss == SYM_MISS_NONE ? SYM_MISS_NOT_IN_PERF_MAP
+                                                                 : SYM_MISS_NO_PERF_MAP);
+        assert_int_equal(sym_perf_map_state(c, cases[i].pid, &s), 1);
+        assert_int_equal(s.miss, cases[i].miss);
+        assert_int_equal(s.found, s.miss == SYM_MISS_NONE);
+        assert_int_equal(s.entries, 0);
+        assert_int_equal(s.bad_lines, cases[i].bad_lines);
+    }
+    assert_string_equal(sym_miss_text(SYM_MISS_TOO_LARGE), "too large");
     sym_context_free(c);
 }
 
@@ -718,6 +756,7 @@ int main(void)
         cmocka_unit_test(thousands_of_answers_are_remembered),
         cmocka_unit_test(python_machinery_is_marked),
         cmocka_unit_test(perf_maps_speak_for_memory_without_a_file),
+        cmocka_unit_test(a_perf_map_that_cannot_be_used_is_no_error),
         cmocka_unit_test(python_entries_need_permission_in_automatic_mode),
         cmocka_unit_test(recorded_jit_names_come_first),
         cmocka_unit_test(without_native_only_recorded_names_count),

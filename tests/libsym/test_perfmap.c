@@ -194,43 +194,203 @@ static void a_huge_map_of_nested_entries_is_flattened_quickly(void **state)
     symint_perf_map_free(&m);
 }
 
+static void a_line_that_is_too_long_is_one_bad_line(void **state)
+{
+    (void)state;
+    size_t limit = 64 * 1024;
+    size_t room = 8 * limit;
+    char *text = malloc(room);
+    struct symint_perf_map m;
+    assert_non_null(text);
+    memset(text, 'x', room);
+    size_t at = (size_t)sprintf(text, "1000 10 f\n");
+    at += (size_t)sprintf(text + at, "2000 10 ");
+    text[at] = 'x';
+    at += limit + 1 - 8;
+    text[at++] = '\n';
+    size_t longest = at;
+    at += (size_t)sprintf(text + at, "3000 10 ");
+    text[at] = 'x';
+    at = longest + limit;
+    text[at++] = '\n';
+    assert_int_equal(symint_perf_map_parse(&m, text, at), 0);
+    assert_int_equal(m.count, 2);
+    assert_int_equal(m.bad_lines, 1);
+    check(&m, 0x1000, "f", 0x1000);
+    check(&m, 0x2000, NULL, 0);
+    assert_int_equal(symint_perf_map_find(&m, 0x3000)->name_size, limit - 8);
+    symint_perf_map_free(&m);
+}
+
+static void more_entries_than_the_limit_are_refused(void **state)
+{
+    (void)state;
+    static const char line[] = "0 1 a\n";
+    size_t count = (size_t)4 * 1024 * 1024 + 1;
+    size_t size = count * (sizeof(line) - 1);
+    struct symint_perf_map m;
+    char *text = malloc(size);
+    assert_non_null(text);
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + i * (sizeof(line) - 1), line, sizeof(line) - 1);
+    assert_int_equal(symint_perf_map_parse(&m, text, size), SYM_ERR_LIMIT);
+    assert_null(m.text);
+    assert_int_equal(m.count, 0);
+}
+
+/* ---- files ---- */
+
+static char folder[64];
+static char path[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/test_perfmap.XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/perf-1.map", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+/* Writes the file, then makes it that large with a hole at the end, unless it is already. */
+static void put(const char *text, size_t size, off_t file_size)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, size, f), size);
+    assert_int_equal(fflush(f), 0);
+    if (file_size > (off_t)size)
+        assert_int_equal(ftruncate(fileno(f), file_size), 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void expect_miss(const char *file, enum sym_miss expected)
+{
+    struct symint_perf_map m;
+    enum sym_miss miss;
+    assert_int_equal(symint_perf_map_load(&m, file, &miss), 0);
+    assert_int_equal(miss, expected);
+    assert_int_equal(m.count, 0);
+    assert_null(m.text);
+    assert_null(symint_perf_map_find(&m, 0x1000));
+    symint_perf_map_free(&m);
+}
+
 static void only_regular_files_are_read(void **state)
 {
     (void)state;
     struct symint_perf_map m;
-    bool found;
-    char folder[] = "/tmp/test_perfmap.XXXXXX";
-    char path[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/perf-1.map", folder);
-    assert_int_equal(symint_perf_map_load(&m, path, &found), 0);
-    assert_false(found);
+    enum sym_miss miss;
+    expect_miss(path, SYM_MISS_NO_FILE);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(symint_perf_map_load(&m, path, &found), 0);
-    assert_false(found);
+    expect_miss(path, SYM_MISS_NOT_REGULAR);
     unlink(path);
     assert_int_equal(symlink("/dev/zero", path), 0);
-    assert_int_equal(symint_perf_map_load(&m, path, &found), 0);
-    assert_false(found);
+    expect_miss(path, SYM_MISS_NOT_REGULAR);
     unlink(path);
-    assert_int_equal(symint_perf_map_load(&m, folder, &found), 0);
-    assert_false(found);
-    /* A hole of 2 GB. */
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(ftruncate(fileno(f), (off_t)2 << 30), 0);
-    fclose(f);
-    assert_int_equal(symint_perf_map_load(&m, path, &found), 0);
-    assert_false(found);
-    f = fopen(path, "w");
-    fputs("1000 10 f\n", f);
-    fclose(f);
-    assert_int_equal(symint_perf_map_load(&m, path, &found), 0);
-    assert_true(found);
+    assert_int_equal(symlink(path, path), 0); /* to itself */
+    expect_miss(path, SYM_MISS_UNREADABLE);
+    unlink(path);
+    expect_miss(folder, SYM_MISS_NOT_REGULAR);
+    put("1000 10 f\n", 10, 0);
+    assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
+    assert_int_equal(miss, SYM_MISS_NONE);
     check(&m, 0x1000, "f", 0x1000);
     symint_perf_map_free(&m);
+    if (geteuid() != 0) {
+        chmod(path, 0);
+        expect_miss(path, SYM_MISS_UNREADABLE);
+    }
     unlink(path);
-    rmdir(folder);
+}
+
+static void a_file_over_the_limit_is_not_read(void **state)
+{
+    (void)state;
+    off_t limit = (off_t)256 << 20;
+    put("1000 10 f\n", 10, limit + 1);
+    expect_miss(path, SYM_MISS_TOO_LARGE);
+    put("1000 10 f\n", 10, (off_t)1 << 40);
+    expect_miss(path, SYM_MISS_TOO_LARGE);
+    /* A hole up to the limit is one long line. */
+    struct symint_perf_map m;
+    enum sym_miss miss;
+    put("1000 10 f\n", 10, limit);
+    assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
+    assert_int_equal(miss, SYM_MISS_NONE);
+    assert_int_equal(m.count, 1);
+    assert_int_equal(m.bad_lines, 1);
+    check(&m, 0x1000, "f", 0x1000);
+    symint_perf_map_free(&m);
+}
+
+static void a_file_without_an_entry_is_damaged_unless_it_is_empty(void **state)
+{
+    (void)state;
+    struct symint_perf_map m;
+    enum sym_miss miss;
+    put("", 0, 1000000); /* NULs */
+    expect_miss(path, SYM_MISS_DAMAGED);
+    put("\177ELF\n1000\n", 10, 0);
+    expect_miss(path, SYM_MISS_DAMAGED);
+    put("\n \n", 3, 0);
+    assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
+    assert_int_equal(miss, SYM_MISS_NONE);
+    assert_int_equal(m.count, 0);
+    symint_perf_map_free(&m);
+}
+
+/* Files of several pieces, whose lines are cut everywhere, say the same as their text at once. */
+static void pieces_of_a_file_do_not_show(void **state)
+{
+    (void)state;
+    size_t room = 1200000;
+    srand(11);
+    for (int round = 0; round < 12; round++) {
+        char *text = malloc(room);
+        size_t at = 0;
+        assert_non_null(text);
+        while (at + 80000 < room) {
+            int kind = rand() % 50;
+            size_t size = kind < 2 ? 65536 - 8 + (size_t)rand() % 17 : (size_t)rand() % 300;
+            if (round >= 6)
+                size %= 60;
+            at += (size_t)snprintf(text + at, 32, kind == 3 ? "bad " : "%x %x ",
+                                   0x1000 + rand() % 100000, 1 + rand() % 50);
+            memset(text + at, 'a' + rand() % 26, size);
+            at += size;
+            text[at++] = '\n';
+        }
+        at -= (size_t)(round % 2); /* with and without the last newline */
+        put(text, at, 0);
+        struct symint_perf_map whole;
+        struct symint_perf_map m;
+        enum sym_miss miss;
+        assert_int_equal(symint_perf_map_parse(&whole, text, at), 0);
+        assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
+        assert_int_equal(miss, SYM_MISS_NONE);
+        assert_int_equal(m.count, whole.count);
+        assert_int_equal(m.bad_lines, whole.bad_lines);
+        assert_true(m.bad_lines > 0);
+        for (size_t i = 0; i < m.count; i++) {
+            assert_int_equal(m.entries[i].start, whole.entries[i].start);
+            assert_int_equal(m.entries[i].end, whole.entries[i].end);
+            assert_int_equal(m.entries[i].name, whole.entries[i].name);
+            assert_int_equal(m.entries[i].name_size, whole.entries[i].name_size);
+            assert_memory_equal(m.text + m.entries[i].name, whole.text + whole.entries[i].name,
+                                m.entries[i].name_size);
+        }
+        symint_perf_map_free(&whole);
+        symint_perf_map_free(&m);
+    }
 }
 
 int main(void)
@@ -246,7 +406,12 @@ int main(void)
         cmocka_unit_test(what_is_left_of_an_earlier_line_stays_valid),
         cmocka_unit_test(overlaps_agree_with_painting_byte_by_byte),
         cmocka_unit_test(a_huge_map_of_nested_entries_is_flattened_quickly),
+        cmocka_unit_test(a_line_that_is_too_long_is_one_bad_line),
+        cmocka_unit_test(more_entries_than_the_limit_are_refused),
         cmocka_unit_test(only_regular_files_are_read),
+        cmocka_unit_test(a_file_over_the_limit_is_not_read),
+        cmocka_unit_test(a_file_without_an_entry_is_damaged_unless_it_is_empty),
+        cmocka_unit_test(pieces_of_a_file_do_not_show),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -10,10 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -38,11 +41,45 @@ void cli_set_before_message(void (*hook)(void))
     before_message = hook;
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits until a non-blocking standard error may take more, but not beyond *deadline, which the
+ * first wait sets a second ahead (0: not set). Whoever does not read for that long is not waited
+ * for again: a report has many lines. */
+static bool wait_stderr(int64_t *deadline)
+{
+    static bool gave_up;
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int64_t now = now_ms();
+
+    if (*deadline == 0)
+        *deadline = now + 1000;
+    if (gave_up || now >= *deadline) {
+        gave_up = true;
+        return false;
+    }
+    poll(&fd, 1, (int)(*deadline - now));
+    return true; /* whatever came of it: the next write tells */
+}
+
 static void write_stderr(const char *data, size_t size)
 {
+    int64_t deadline = 0;
+
     while (size > 0) {
         ssize_t done = write(STDERR_FILENO, data, size);
 
+        if (done < 0 && errno == EAGAIN) {
+            if (!wait_stderr(&deadline))
+                return;
+            continue;
+        }
         if (done < 0 && errno != EINTR)
             return; /* nobody is left to be told */
         if (done > 0) {
@@ -471,6 +508,23 @@ static void add_input(struct tool_options *o, const char *input)
     o->inputs[o->input_count++] = input;
 }
 
+/* A capture cannot be made again: no document replaces one of its inputs. */
+static void check_output(const struct tool_options *o)
+{
+    struct stat out, in;
+
+    if (o->output == NULL || strcmp(o->output, "-") == 0 || stat(o->output, &out) != 0 ||
+        !S_ISREG(out.st_mode))
+        return;
+    for (size_t i = 0; i < o->input_count; i++) {
+        int rc =
+            strcmp(o->inputs[i], "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(o->inputs[i], &in);
+
+        if (rc == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            cli_usage("%s: input and output are the same file", o->output);
+    }
+}
+
 static void check_inputs(struct tool_options *o)
 {
     size_t standard = 0;
@@ -529,6 +583,7 @@ int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_op
     if (tool->check != NULL)
         tool->check(out, own);
     check_inputs(out);
+    check_output(out);
     quiet = out->quiet;
     return 0;
 }

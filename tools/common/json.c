@@ -42,7 +42,8 @@ void json_text(struct tool_output *out, const char *text, size_t size)
         at += length;
         begin = at;
     }
-    output_write(out, text + begin, at - begin);
+    if (at > begin) /* an empty text may be NULL */
+        output_write(out, text + begin, at - begin);
     output_byte(out, '"');
 }
 

@@ -349,10 +349,114 @@ void cli_numbers_value(const struct cli_arg *arg, int64_t min, uint64_t max,
     list->count = kept;
 }
 
+/* ---- regular expressions ---- */
+
+/*
+ * What a pattern may cost, for glibc's regcomp recurses into groups until the stack ends, and
+ * copies what a repeat counts: a{9} becomes nine a, and in (a{9}){9} they multiply. Its time for
+ * copies that may be left out, as in a{0,9}, grows with their square, so those count four times.
+ * The limits are far above what patterns for names need. They are no measure of time: a pattern
+ * of the user's own may still be slow, but neither crash nor take all memory.
+ */
+#define REGEX_BYTES_MAX 4096u
+#define REGEX_DEPTH_MAX 100u
+#define REGEX_COPIES_MAX 10000u /* characters when all repeats are copied out */
+
+/* Behind the bracket expression whose '[' is at p: a ']' that comes first is a member, and
+ * [: :], [. .] and [= =] may hold one. */
+static const char *skip_bracket(const char *p)
+{
+    p += p[1] == '^' ? 2 : 1;
+    if (*p == ']')
+        p++;
+    while (*p != '\0' && *p != ']') {
+        if (p[0] == '[' && (p[1] == ':' || p[1] == '.' || p[1] == '=')) {
+            const char end[] = {p[1], ']', '\0'};
+            const char *found = strstr(p + 2, end);
+
+            p = found != NULL ? found + 1 : p;
+        }
+        p++;
+    }
+    return *p == ']' ? p + 1 : p;
+}
+
+static uint64_t repeat_bound(const char **p)
+{
+    uint64_t bound = 0;
+
+    for (; is_digit(**p); ++*p) {
+        if (bound <= REGEX_COPIES_MAX)
+            bound = bound * 10 + (uint64_t)(**p - '0');
+    }
+    return bound;
+}
+
+/* How many copies the bounds at *p, behind '{', make; moves behind the '}'. Other texts than bounds
+ * regcomp will refuse. */
+static uint64_t repeat_copies(const char **p)
+{
+    uint64_t least = repeat_bound(p), most = least, sure;
+
+    if (**p == ',') {
+        ++*p;
+        most = is_digit(**p) ? repeat_bound(p) : least + 1; /* x{9,} is nine x and x* */
+    }
+    *p += **p == '}';
+    sure = least > 0 ? least : 1;
+    return most > sure ? sure + 4 * (most - sure) : sure;
+}
+
+/* Why regcomp should not see the pattern; NULL when it may. */
+static const char *regex_excess(const char *p)
+{
+    /* Sizes in characters when repeats are copied out: what stands before each open group in the
+     * one around it, the present group so far, and its last item, which a repeat multiplies. */
+    uint64_t before[REGEX_DEPTH_MAX], size = 0, last = 0;
+    size_t depth = 0;
+
+    if (strlen(p) > REGEX_BYTES_MAX)
+        return "the pattern is longer than 4096 bytes";
+    while (*p != '\0') {
+        char c = *p;
+
+        if (c == '(') {
+            if (depth == REGEX_DEPTH_MAX)
+                return "the pattern nests groups deeper than 100";
+            before[depth++] = size + last;
+            size = last = 0;
+            p++;
+        } else if (c == ')' && depth > 0) {
+            last = size + last > 0 ? size + last : 1;
+            size = before[--depth];
+            p++;
+        } else if (c == '*' || c == '?') {
+            p++;
+        } else if (c == '+') { /* x+ is xx* */
+            last *= 2;
+            p++;
+        } else if (c == '{') {
+            p++;
+            last *= repeat_copies(&p);
+        } else {
+            size += last;
+            last = 1;
+            p = c == '[' ? skip_bracket(p) : c == '\\' && p[1] != '\0' ? p + 2 : p + 1;
+        }
+        if (size + last > REGEX_COPIES_MAX)
+            return "the repeats in the pattern multiply to more than 10000";
+    }
+    return NULL;
+}
+
 void cli_regex_value(const struct cli_arg *arg, regex_t *regex)
 {
-    int code = regcomp(regex, arg->value, REG_EXTENDED | REG_NOSUB);
+    const char *excess = regex_excess(arg->value);
+    int code;
 
+    if (excess != NULL)
+        cli_usage("%s: %s", arg->shown, excess);
+    code = regcomp(regex, arg->value, REG_EXTENDED | REG_NOSUB);
     if (code != 0) {
         char text[200];
 

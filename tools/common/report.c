@@ -133,8 +133,16 @@ void report_miss(struct text_buffer *out, const char *path, size_t path_size, co
                  const char *detail, uint64_t samples)
 {
     text_append(out, "no symbols: ", 12);
-    append_name(out, path, path_size);
-    text_printf(out, " (%s%s", why, *detail ? ": " : "");
+    if (path_size > 0)
+        append_name(out, path, path_size);
+    else
+        text_append(out, "[unnamed]", 9);
+    /* The detail names the file it speaks of; said once where that is the module's own path. */
+    if (strncmp(detail, path, path_size) == 0 && strncmp(detail + path_size, ": ", 2) == 0)
+        detail += path_size + 2;
+    if (*detail == '\0')
+        detail = why;
+    text_append(out, " (", 2);
     append_name(out, detail, strlen(detail));
     text_append(out, "): ", 3);
     counted(out, samples, "sample", "samples");

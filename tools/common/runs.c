@@ -21,7 +21,7 @@
 
 #define SLAB_BYTES ((size_t)4 << 20)
 #define MEMORY_BYTES ((size_t)64 << 20)
-#define WINDOW_SAMPLES 8u
+#define WINDOW_SAMPLES 8u /* as runs.h and spool2folded(1) say */
 
 /* Most sources of a spool with very many have few runs: the first chunk of each is small. */
 #define UNIT_BYTES ((size_t)128)
@@ -30,7 +30,7 @@
 #define MORE_UNITS 4u
 #define NO_CHUNK UINT32_MAX
 
-#define COLD __attribute__((noinline)) /* than runs_add needs no stack frame */
+_Static_assert(256 % WINDOW_SAMPLES == 0, "window_begin counts on modulo 256");
 
 /* Is one or several units of one slab; its number is that of the first. */
 struct chunk {
@@ -43,11 +43,11 @@ struct chunk {
 struct run_source {
     struct run *window; /* a ring, its samples by time; counts are 1 */
     struct run open;    /* count 0: none */
-    uint64_t passed_ns; /* of the last sample that left the window in order */
+    uint64_t passed_ns; /* of the last sample that left the window */
     uint64_t first_ns;
     uint32_t head, tail; /* chunks */
     uint8_t window_begin, window_used, window_capacity;
-    bool disordered; /* a stored run is not where its time belongs */
+    bool disordered; /* runs are stored that came too late for the window */
 };
 
 struct run_store {
@@ -199,7 +199,7 @@ static uint32_t new_chunk(struct run_store *s, uint32_t units)
 
 /* ---- adding ---- */
 
-static COLD void store_run(struct run_store *s, struct run_source *src, const struct run *run)
+static void store_run(struct run_store *s, struct run_source *src, const struct run *run)
 {
     struct chunk *c = src->tail == NO_CHUNK ? NULL : chunk_at(s, src->tail);
 
@@ -233,20 +233,18 @@ static void pass_on(struct run_store *s, struct run_source *src, uint64_t time_n
     src->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
 }
 
-/* What belongs before a sample that was passed on already. The open run stays open for those to come. */
-static COLD void add_late(struct run_store *s, struct run_source *src, uint64_t time_ns,
-                          uint32_t stack)
+/* What belongs before a sample that was passed on already. In the span of the open run it is one of it, or parts it as
+ * well as is still possible: between those it has and those to come. For equal times, too, that is the order to store
+ * them in, which sorting keeps. */
+static void add_late(struct run_store *s, struct run_source *src, uint64_t time_ns, uint32_t stack)
 {
     struct run *open = &src->open;
 
-    /* Amidst equal ones it is one of them, if no other late sample parts them. */
-    if (open->stack == stack && open->time_ns <= time_ns && open->count > 0 &&
-        open->count < UINT32_MAX && !src->disordered) {
-        open->count++;
-        return;
-    }
-    /* Sorting keeps the order of storing for equal times, and this one came later. */
-    if (open->time_ns == time_ns && open->count > 0) {
+    if (open->count > 0 && open->time_ns <= time_ns) {
+        if (open->stack == stack && open->count < UINT32_MAX) {
+            open->count++;
+            return;
+        }
         store_run(s, src, open);
         open->count = 0;
     }
@@ -256,7 +254,7 @@ static COLD void add_late(struct run_store *s, struct run_source *src, uint64_t 
 
 /* Only a full window begins elsewhere than at 0, so it can grow in place. The only sample of a source needs none: it
  * waits as the open run. Returns the samples in the window. */
-static COLD uint32_t grow_window(struct run_source *src)
+static uint32_t grow_window(struct run_source *src)
 {
     bool first = src->window_capacity == 0;
 
@@ -270,7 +268,7 @@ static COLD uint32_t grow_window(struct run_source *src)
     return src->window_used;
 }
 
-static COLD void make_sources(struct run_store *s, uint32_t source)
+static void make_sources(struct run_store *s, uint32_t source)
 {
     if (source >= s->source_capacity) {
         s->source_capacity =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples in time order, for outputs that show it: 16 bytes a run of equal stacks. What exceeds 64 MiB lies in an
- * unlinked file in TMPDIR.
+ * unlinked file in TMPDIR. Beside that a source takes 56 bytes, from its second sample on 200 at most.
  */
 #ifndef TOOLS_RUNS_H
 #define TOOLS_RUNS_H
@@ -22,15 +22,17 @@ struct run_store;
 struct run_store *runs_new(void);
 void runs_free(struct run_store *s);
 
-/* Takes a sample in. Samples of a source that arrive out of time order are sorted in later; from the first such sample
- * on its runs are merged only after sorting. Errors (a full TMPDIR) are kept for runs_finish. */
+/* Takes a sample in. One that arrives after up to 8 later ones of its source is put where it belongs. One that
+ * arrives after more stands by its time, too, but behind all of a run that was merged by then across it. Errors (a
+ * full TMPDIR) are kept for runs_finish. */
 void runs_add(struct run_store *s, uint32_t source, uint64_t time_ns, uint32_t stack);
 
 /* Ends adding. 0, or -1 after an error message. */
 int runs_finish(struct run_store *s);
 
-/* Calls visit for the runs of a source in time order, equal times in file order; neighbours may have equal stacks.
- * Returns 0, or -1 after an error message (no room to sort). */
+/* Calls visit for the runs of a source in time order, equal times in file order; neighbours have different stacks,
+ * but for counts beyond 32 bits. A run is valid during the call. Returns 0, or -1 after an error message (no room to
+ * sort). */
 typedef void runs_visit_fn(void *user, const struct run *run);
 int runs_visit(struct run_store *s, uint32_t source, runs_visit_fn *visit, void *user);
 

@@ -14,7 +14,8 @@ struct symbols {
     const struct notes *notes;
     bool python_marks;
     bool kernel_loaded;
-    uint32_t *handles; /* by module id of the present input; SYM_NO_MODULE: not described yet */
+    bool kallsyms_warned; /* --kallsyms was complained about: once is enough for all inputs */
+    uint32_t *handles;    /* by module id of the present input; SYM_NO_MODULE: not described yet */
     size_t handle_count;
 };
 
@@ -97,11 +98,20 @@ static int load_kernel(struct symbols *s, uint64_t first_ns)
     kernel.has_start_time = start_time_us(s->reader, first_ns, &kernel.start_time_us);
     rc = sym_kernel_load(s->context, &kernel);
     s->kernel_loaded = true;
-    if (rc < 0) {
-        cli_error("%s", sym_context_error(s->context));
-        return -1;
+    switch (rc) {
+    case SYM_ERR_NOT_FOUND:
+    case SYM_ERR_IO:
+    case SYM_ERR_FORMAT:
+        /* A file of names that cannot be used never fails a conversion (cli.md 5). */
+        if (!s->kallsyms_warned)
+            cli_warn("%s; kernel frames stay addresses", sym_context_error(s->context));
+        s->kallsyms_warned = true;
+        return 0;
+    default:
+        if (rc < 0)
+            cli_error("%s", sym_context_error(s->context));
+        return rc < 0 ? -1 : 0;
     }
-    return 0;
 }
 
 int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct notes *notes,
@@ -221,4 +231,17 @@ const char *symbols_kernel_text(const struct symbols *s)
         return NULL;
     state = sym_kernel_state(s->context);
     return state == SYM_KERNEL_OK ? NULL : sym_kernel_state_text(state);
+}
+
+const char *symbols_perf_map_text(const struct symbols *s, int32_t pid, const char **path)
+{
+    struct sym_perf_map_state state;
+
+    *path = "";
+    if (!s->context || !sym_perf_map_state(s->context, pid, &state))
+        return NULL;
+    if (state.miss == SYM_MISS_NONE && state.entries > 0)
+        return NULL;
+    *path = state.path;
+    return state.miss == SYM_MISS_NONE ? "no entries" : sym_miss_text(state.miss);
 }

@@ -30,8 +30,8 @@ struct resolved {
 struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle);
 void symbols_free(struct symbols *s);
 
-/* Begins an input that was read to its end and whose first sample was at first_ns. 0, or -1 after an error message (a
- * --kallsyms file that cannot be used). */
+/* Begins an input that was read to its end and whose first sample was at first_ns. 0, or -1 after an error message. A
+ * --kallsyms file that cannot be used is none: there is a warning, once, and kernel frames stay addresses. */
 int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct notes *notes,
                   const struct names *names, uint64_t first_ns);
 
@@ -44,5 +44,8 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
 const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const char **detail);
 /* Why the kernel has no names; NULL when it has, or when no kernel frame was asked for. */
 const char *symbols_kernel_text(const struct symbols *s);
+/* Why the perf map of a process gave no names, e.g. "no such file"; NULL when no query needed that map or it has
+ * entries. *path: the file that was tried, valid until symbols_free; "" with NULL. */
+const char *symbols_perf_map_text(const struct symbols *s, int32_t pid, const char **path);
 
 #endif

@@ -292,7 +292,8 @@ static void expand(struct sorter *s, uint32_t node)
             s->items[s->item_count++] = (struct item){
                 .rank = s->ranks[2 * label + 1], .node = child, .path_size = s->path.size};
     }
-    sort_items(s->items + begin, s->item_count - begin);
+    if (s->item_count > begin)
+        sort_items(s->items + begin, s->item_count - begin);
 }
 
 static void write_sorted(struct folded *f, const struct otree *tree)

@@ -208,7 +208,8 @@ enum sym_miss {
     SYM_MISS_NO_JIT_NAME, /* recorded JIT code without a name there */
     SYM_MISS_KERNEL,      /* a kernel address without kernel symbols; see sym_kernel_state */
     SYM_MISS_NO_MODULE,   /* a user address in no module */
-    SYM_MISS_DISABLED     /* options say not to look */
+    SYM_MISS_DISABLED,    /* options say not to look */
+    SYM_MISS_TOO_LARGE    /* a perf map that a limit, or memory, has no room for */
 };
 
 /* A short sentence for a reason: "no such file". Static storage, never NULL. */
@@ -292,13 +293,15 @@ SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *qu
 
 /* ---- perf maps, for the report --------------------------------------------------------------- */
 
-/* Whether the map of a process was looked for and found, and how many of its lines were
- * unusable. */
+/* What became of the map of a process, and how many of its lines were unusable (longer than
+ * 64 KiB, for one). A map is read whole or not at all: one of more than 256 MiB or 4 Mi entries,
+ * or one that memory has no room for, is TOO_LARGE; one with lines but no entry is DAMAGED. */
 struct sym_perf_map_state {
-    bool found;
+    bool found; /* and read: miss is NONE */
     uint64_t entries;
     uint64_t bad_lines;
-    const char *path; /* that was tried; valid until sym_context_free */
+    const char *path;   /* that was tried; valid until sym_context_free */
+    enum sym_miss miss; /* NONE, NO_FILE, UNREADABLE, NOT_REGULAR, DAMAGED or TOO_LARGE */
 };
 /* 1 and *out filled when a query needed that process's map, else 0. */
 int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf_map_state *out);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- a tool with everything ------------------------------------------------------------------ */
@@ -67,7 +68,7 @@ static const struct cli_tool tool = {
 #define ARGS_MAX 16
 
 /* argv is writable text in C; the values that options borrow stay here until the next parse. */
-static char pool[4096];
+static char pool[16384];
 static char *argv[ARGS_MAX + 2];
 
 static int make_argv(const char *const *args)
@@ -363,6 +364,92 @@ static void bad_values_are_refused(void **state)
     USAGE("--root-at: 'a(' is no regular expression: Unmatched ( or \\(", "--root-at=a(");
 }
 
+/* A pattern: `text` `count` times, between others. Valid until the next call. */
+static const char *pattern(const char *before, const char *text, size_t count, const char *after)
+{
+    static char buffer[100000];
+    size_t used = (size_t)snprintf(buffer, sizeof buffer, "--root-at=%s", before);
+
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)snprintf(buffer + used, sizeof buffer - used, "%s", text);
+    snprintf(buffer + used, sizeof buffer - used, "%s", after);
+    return buffer;
+}
+
+static char *nested(size_t depth)
+{
+    static char text[100000];
+
+    assert_true(2 * depth + 2 < sizeof text);
+    memset(text, '(', depth);
+    text[depth] = 'a';
+    memset(text + depth + 1, ')', depth);
+    text[2 * depth + 1] = '\0';
+    return text;
+}
+
+static void patterns_that_regcomp_would_choke_on_are_refused(void **state)
+{
+    static const char *const multiply[] = {"((((a{1,255}){1,255}){1,255}){1,255})",
+                                           "a{10001}",
+                                           "a{10001,}",
+                                           "a{0,32767}",
+                                           "a{,32767}",
+                                           "a{99999999999999999999999}",
+                                           "(a{101}){100}",
+                                           "a{200}{60}",
+                                           "(){10001}",
+                                           "((a{3}b[]x{9}]{40}){100}){3}",
+                                           "(a|b{300}|c){40}",
+                                           "a{200}*{60}",
+                                           "a++++++++++++++",
+                                           "((((((((((((((a)+)+)+)+)+)+)+)+)+)+)+)+)+)+",
+                                           "[[.].]{9}]{200}{51}",
+                                           "\\{{200}{51}"};
+    const char *const too_much =
+        "--root-at: the repeats in the pattern multiply to more than 10000";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof multiply / sizeof multiply[0]; i++)
+        USAGE(too_much, pattern("", multiply[i], 1, ""));
+    USAGE(too_much, pattern("", "(a{100}){60}", 2, ""));
+    USAGE("--root-at: the pattern is longer than 4096 bytes", pattern("", "a", 4097, ""));
+    USAGE("--root-at: the pattern nests groups deeper than 100", pattern("", nested(101), 1, ""));
+    USAGE("--root-at: the pattern nests groups deeper than 100", pattern("", "(", 4000, ""));
+}
+
+static void patterns_up_to_the_limits_are_taken(void **state)
+{
+    static const char *const good[] = {"a{10000}",
+                                       "(a{100}){100}",
+                                       "(a{1,50}){1,9}",
+                                       "a{0,255}",
+                                       "\\(a\\(\\(\\{99999}",
+                                       "[(((({99999}]",
+                                       "[]{99999}]",
+                                       "[^]{99999}]",
+                                       "[[:alpha:]{99999}]",
+                                       "[[.].]{99999}]",
+                                       "^std::(vector|map)<.{1,200}>::.*$",
+                                       "a)b"};
+    struct tool_options o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        PARSE(&o, pattern("", good[i], 1, ""));
+        assert_true(o.shape.has_root_at);
+        cli_free(&o);
+    }
+    PARSE(&o, pattern("", "a", 4096, ""));
+    assert_int_equal(regexec(&o.shape.root_at, "aa", 0, NULL, 0), REG_NOMATCH);
+    cli_free(&o);
+    PARSE(&o, pattern("", nested(100), 1, ""));
+    assert_int_equal(regexec(&o.shape.root_at, "bab", 0, NULL, 0), 0);
+    cli_free(&o);
+    PARSE(&o, pattern("", "(a)", 1300, "")); /* one after the other they nest nothing */
+    cli_free(&o);
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -486,6 +573,65 @@ static void help_to_a_full_disk_is_an_error(void **state)
     assert_int_equal(WEXITSTATUS(status), EXIT_FAILED);
 }
 
+/* ---- standard error that does not take more ---- */
+
+/* A child prints to a full pipe that does not block. Returns how long it took, in ms, and what
+ * came out behind what was in the pipe, when it is emptied `delay_ms` after the start; -1: never. */
+static int64_t print_to_full_pipe(int lines, int delay_ms, char *text, size_t size)
+{
+    static char junk[1 << 20];
+    struct timespec begin, end;
+    ssize_t filled = 0, n, got = 0;
+    int fds[2], status;
+    pid_t child;
+
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+    while ((n = write(fds[1], junk, 4096)) > 0)
+        filled += n;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    fflush(stdout);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(fds[1], STDERR_FILENO);
+        cli_set_program("testtool", false);
+        for (int i = 0; i < lines; i++)
+            cli_error("line %d", i);
+        _exit(0);
+    }
+    if (delay_ms >= 0) {
+        usleep((useconds_t)delay_ms * 1000);
+        for (ssize_t left = filled; left > 0; left -= n) {
+            n = read(fds[0], junk, (size_t)left < sizeof junk ? (size_t)left : sizeof junk);
+            assert_true(n > 0);
+        }
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(fds[1]);
+    if (delay_ms >= 0) {
+        while ((n = read(fds[0], text + got, size - 1 - (size_t)got)) > 0)
+            got += n;
+    }
+    text[got] = '\0';
+    close(fds[0]);
+    return (int64_t)(end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
+}
+
+static void a_full_standard_error_is_waited_for_but_not_forever(void **state)
+{
+    char text[256];
+    int64_t ms;
+
+    (void)state;
+    print_to_full_pipe(2, 200, text, sizeof text);
+    assert_string_equal(text, "testtool: line 0\ntesttool: line 1\n");
+    ms = print_to_full_pipe(100, -1, text, sizeof text);
+    assert_true(ms >= 900 && ms < 20000);
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static void time_is(const char *text, enum cli_value_result result, uint64_t expected)
@@ -568,11 +714,14 @@ int main(void)
         cmocka_unit_test(missing_and_unwanted_values_are_refused),
         cmocka_unit_test(a_wrong_word_reports_the_set),
         cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(patterns_that_regcomp_would_choke_on_are_refused),
+        cmocka_unit_test(patterns_up_to_the_limits_are_taken),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(control_characters_do_not_reach_the_terminal),
         cmocka_unit_test(help_fits_80_columns_and_names_every_option),
         cmocka_unit_test(version_tells_what_is_read_and_written),
         cmocka_unit_test(help_to_a_full_disk_is_an_error),
+        cmocka_unit_test(a_full_standard_error_is_waited_for_but_not_forever),
         cmocka_unit_test(times_are_exact),
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(sizes_have_binary_units),

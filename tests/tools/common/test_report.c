@@ -32,10 +32,22 @@ static void a_missing_file_says_why_and_what_it_cost(void **state)
 
     (void)state;
     report_miss(&b, "/opt/app/lib/libfoo.so", 22, "build-id 1f2e differs", "", 310);
-    report_miss(&b, "/x", 2, "no such file", "/sys/x", 1);
+    report_miss(&b, "/x", 2, "no such file", "/sys/x: gone", 1);
     assert_string_equal(b.data,
                         "no symbols: /opt/app/lib/libfoo.so (build-id 1f2e differs): 310 samples\n"
-                        "no symbols: /x (no such file: /sys/x): 1 sample\n");
+                        "no symbols: /x (/sys/x: gone): 1 sample\n");
+    text_free(&b);
+}
+
+static void a_module_without_a_path_is_unnamed(void **state)
+{
+    struct text_buffer b = {0};
+
+    (void)state;
+    report_miss(&b, "", 0, "generated code, and the process has no perf map", "", 2);
+    assert_string_equal(
+        b.data,
+        "no symbols: [unnamed] (generated code, and the process has no perf map): 2 samples\n");
     text_free(&b);
 }
 
@@ -51,9 +63,8 @@ static void a_name_with_a_line_break_stays_on_its_line(void **state)
     capture_begin(&c);
     report_print(&b);
     text = capture_end(&c);
-    assert_string_equal(text,
-                        "no symbols: /a\\x0ano symbols: /b (no such file: /s\\x0ax): 1 sample\n"
-                        "no symbols: /nul\\x00here (no such file): 2 samples\n");
+    assert_string_equal(text, "no symbols: /a\\x0ano symbols: /b (/s\\x0ax): 1 sample\n"
+                              "no symbols: /nul\\x00here (no such file): 2 samples\n");
     free(text);
     text_free(&b);
 }
@@ -145,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_have_commas),
         cmocka_unit_test(a_missing_file_says_why_and_what_it_cost),
+        cmocka_unit_test(a_module_without_a_path_is_unnamed),
         cmocka_unit_test(a_name_with_a_line_break_stays_on_its_line),
         cmocka_unit_test(nothing_collected_prints_nothing),
         cmocka_unit_test(singular_and_plural_are_right),

@@ -4,11 +4,26 @@
 #include "../spool2folded/make_spool.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "cli.h"
 #include "runs.h"
+
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED true
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
+enum { WINDOW = 8 }; /* so many later samples may come before one */
 
 struct visited {
     struct run *runs;
@@ -130,6 +145,305 @@ static void random_samples_come_out_sorted(void **state)
         assert_int_equal(runs_first_ns(s, source), v.runs[0].time_ns);
         free(v.runs);
     }
+    runs_free(s);
+}
+
+/* ---- late samples ---- */
+
+static void a_late_sample_parts_equal_ones(void **state)
+{
+    static const struct run parted[] = {{1000, 'A', 1}, {2000, 'B', 1}, {3000, 'A', 1}};
+    struct run_store *s = runs_new();
+
+    (void)state;
+    runs_add(s, 0, 1000, 'A');
+    runs_add(s, 0, 3000, 'A');
+    runs_add(s, 0, 2000, 'B');
+    assert_int_equal(runs_finish(s), 0);
+    expect_runs(s, 0, parted, 3);
+    runs_free(s);
+}
+
+/* A at 10 and from 30 on, then B at 20. */
+static struct run_store *add_late(size_t later)
+{
+    struct run_store *s = runs_new();
+
+    runs_add(s, 0, 10, 'A');
+    for (size_t i = 0; i < later; i++)
+        runs_add(s, 0, 30 + i, 'A');
+    runs_add(s, 0, 20, 'B');
+    assert_int_equal(runs_finish(s), 0);
+    return s;
+}
+
+static void after_more_than_8_later_ones_a_sample_stands_behind_those_merged(void **state)
+{
+    struct run_store *s;
+
+    (void)state;
+    for (uint32_t later = 1; later <= WINDOW; later++) {
+        const struct run parted[] = {{10, 'A', 1}, {20, 'B', 1}, {30, 'A', later}};
+
+        s = add_late(later);
+        expect_runs(s, 0, parted, 3);
+        runs_free(s);
+    }
+    for (uint32_t later = WINDOW + 1; later < 40; later++) {
+        const uint32_t merged = later + 1 - WINDOW;
+        const struct run behind[] = {
+            {10, 'A', merged}, {20, 'B', 1}, {29 + merged, 'A', WINDOW}, {200, 'C', 9}};
+
+        s = add_late(later);
+        expect_runs(s, 0, behind, 3);
+        for (uint64_t i = 0; i < 9; i++) /* the next ones are merged as ever */
+            runs_add(s, 0, 200 + i, 'C');
+        expect_runs(s, 0, behind, 4);
+        runs_free(s);
+    }
+}
+
+static void a_late_sample_amidst_equal_ones_is_one_of_them(void **state)
+{
+    static const struct run one[] = {{100, 'A', 31}},
+                            three[] = {{100, 'A', 23}, {105, 'B', 1}, {106, 'A', 10}};
+    struct run_store *s = runs_new();
+
+    (void)state;
+    for (uint64_t i = 0; i < 30; i++)
+        runs_add(s, 0, 100 + i, 'A');
+    runs_add(s, 0, 107, 'A');
+    expect_runs(s, 0, one, 1);
+    runs_add(s, 0, 105, 'B');
+    runs_add(s, 0, 106, 'A'); /* not one of the first 23: B is between */
+    runs_add(s, 0, 130, 'A');
+    assert_int_equal(runs_finish(s), 0);
+    expect_runs(s, 0, three, 3);
+    runs_free(s);
+}
+
+/* The run at 10 is still open when B and C come. */
+static void late_samples_stand_behind_a_run_that_began_at_their_time(void **state)
+{
+    static const struct run expected[] = {{10, 'A', 12}, {10, 'B', 1}, {10, 'C', 1}, {22, 'A', 18}};
+    struct run_store *s = runs_new();
+
+    (void)state;
+    for (uint64_t i = 0; i < 20; i++)
+        runs_add(s, 0, 10 + i, 'A');
+    runs_add(s, 0, 10, 'B');
+    runs_add(s, 0, 10, 'C');
+    for (uint64_t i = 20; i < 30; i++)
+        runs_add(s, 0, 10 + i, 'A');
+    assert_int_equal(runs_finish(s), 0);
+    expect_runs(s, 0, expected, 4);
+    runs_free(s);
+}
+
+struct arrival {
+    uint64_t time_ns, key;
+    uint32_t stack, index;
+};
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct arrival *x = a, *y = b;
+
+    return x->key != y->key ? (x->key > y->key) - (x->key < y->key)
+                            : (x->index > y->index) - (x->index < y->index);
+}
+
+/* What is right: all samples sorted by time, equal times as they arrived, then merged. */
+static size_t sort_and_merge(struct arrival *list, size_t count, struct run *runs)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        list[i].key = list[i].time_ns;
+        list[i].index = (uint32_t)i;
+    }
+    qsort(list, count, sizeof *list, by_arrival);
+    for (size_t i = 0; i < count; i++) {
+        if (n > 0 && runs[n - 1].stack == list[i].stack)
+            runs[n - 1].count++;
+        else
+            runs[n++] = (struct run){list[i].time_ns, list[i].stack, 1};
+    }
+    return n;
+}
+
+/* Each sample arrives after up to `lateness` of those that follow it in time. */
+static void make_arrivals(struct arrival *list, size_t count, uint32_t lateness, uint32_t stacks,
+                          uint64_t *seed)
+{
+    uint64_t time_ns = random_below(seed, 5);
+
+    for (size_t i = 0; i < count; i++) {
+        list[i] = (struct arrival){.time_ns = time_ns,
+                                   .key = i + random_below(seed, lateness + 1),
+                                   .stack = random_below(seed, stacks),
+                                   .index = (uint32_t)i};
+        time_ns += random_below(seed, 3); /* equal ones among them */
+    }
+    qsort(list, count, sizeof *list, by_arrival);
+}
+
+static void lateness_up_to_8_samples_is_repaired_exactly(void **state)
+{
+    enum { MOST = 3000 };
+    static struct arrival lists[2][MOST];
+    static struct run runs[MOST];
+    uint64_t seed = 3;
+
+    (void)state;
+    for (unsigned round = 0; round < 600; round++) {
+        size_t count = round < 300 ? round % 50 : random_below(&seed, MOST);
+        uint32_t lateness = random_below(&seed, WINDOW + 1);
+        uint32_t stacks = 1 + random_below(&seed, 4);
+        struct run_store *s = runs_new();
+
+        for (size_t k = 0; k < 2; k++)
+            make_arrivals(lists[k], count, lateness, stacks, &seed);
+        for (size_t i = 0; i < count; i++)
+            for (uint32_t k = 0; k < 2; k++)
+                runs_add(s, k, lists[k][i].time_ns, lists[k][i].stack);
+        assert_int_equal(runs_finish(s), 0);
+        for (uint32_t k = 0; k < 2; k++) {
+            size_t n = sort_and_merge(lists[k], count, runs);
+
+            expect_runs(s, k, runs, n);
+            assert_true(runs_first_ns(s, k) == (n > 0 ? runs[0].time_ns : UINT64_MAX));
+        }
+        runs_free(s);
+    }
+}
+
+/* With a stack each nothing is merged, and any lateness must come out exactly. */
+static void samples_of_any_lateness_stand_where_their_times_belong(void **state)
+{
+    enum { MOST = 2000 };
+    static struct arrival list[MOST];
+    static struct run runs[MOST];
+    uint64_t seed = 5;
+
+    (void)state;
+    for (unsigned round = 0; round < 200; round++) {
+        size_t count = 1 + random_below(&seed, MOST);
+        struct run_store *s = runs_new();
+
+        make_arrivals(list, count, round, 1, &seed);
+        for (size_t i = 0; i < count; i++) {
+            list[i].stack = (uint32_t)i;
+            runs_add(s, 0, list[i].time_ns, list[i].stack);
+        }
+        assert_int_equal(runs_finish(s), 0);
+        expect_runs(s, 0, runs, sort_and_merge(list, count, runs));
+        runs_free(s);
+    }
+}
+
+/* Those that are too late have stacks that others do not have. */
+static void too_late_samples_stand_at_their_times_and_all_are_counted(void **state)
+{
+    enum { SAMPLES = 20000, LATE = 1000 };
+    struct run_store *s = runs_new();
+    uint64_t seed = 7, total[2] = {0}, expected[2] = {0}, previous_ns = 0;
+    uint64_t late_ns[SAMPLES / 20] = {0};
+    struct visited v = {0};
+    size_t late = 0, seen = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        uint32_t stack = i / 50 % 2;
+
+        runs_add(s, 0, 10 + (uint64_t)i * 10, stack);
+        expected[stack]++;
+        if (i % 20 == 19) {
+            late_ns[late] = random_below(&seed, (i - WINDOW - 1) * 10);
+            runs_add(s, 0, late_ns[late], (uint32_t)(LATE + late));
+            late++;
+        }
+    }
+    assert_int_equal(runs_finish(s), 0);
+    assert_int_equal(runs_visit(s, 0, keep, &v), 0);
+    for (size_t i = 0; i < v.count; i++) {
+        const struct run *run = &v.runs[i];
+
+        assert_true(run->time_ns >= previous_ns);
+        previous_ns = run->time_ns;
+        if (run->stack < LATE) {
+            total[run->stack] += run->count;
+            continue;
+        }
+        assert_int_equal(run->count, 1);
+        assert_true(run->time_ns == late_ns[run->stack - LATE]);
+        seen++;
+    }
+    assert_int_equal(seen, late);
+    assert_true(total[0] == expected[0] && total[1] == expected[1]);
+    free(v.runs);
+    runs_free(s);
+}
+
+/* ---- room ---- */
+
+static size_t resident_bytes(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long size, resident;
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu %lu", &size, &resident), 2);
+    fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Samples of 300,000 sources in turns, with these numbers of equal stacks behind each other. */
+static size_t bytes_per_source(uint32_t samples, uint32_t run)
+{
+    const uint32_t sources = 300000;
+    struct run_store *s = runs_new();
+    size_t before = resident_bytes(), bytes;
+
+    for (uint32_t i = 0; i < samples; i++)
+        for (uint32_t source = 0; source < sources; source++)
+            runs_add(s, source, (uint64_t)i * sources + source, i / run);
+    assert_int_equal(runs_finish(s), 0);
+    bytes = (resident_bytes() - before) / sources;
+    expect_runs(s, sources - 1, &(struct run){sources - 1, 0, samples}, run >= samples);
+    runs_free(s);
+    malloc_trim(0);
+    return bytes;
+}
+
+static void many_sources_with_few_samples_take_little_memory(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    /* Large blocks come from the system and go back to it, so that every round pays for its own. */
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    assert_in_range(bytes_per_source(1, 1), 16, 64);
+    assert_in_range(bytes_per_source(4, 4), 32, 144);
+    assert_in_range(bytes_per_source(20, 20), 64, 208);
+}
+
+static void one_early_sample_does_not_end_merging(void **state)
+{
+    const struct run few[] = {{5, 2, 1}, {1000, 1, 1000000}};
+    struct run_store *s = runs_new();
+    size_t before;
+
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++)
+        runs_add(s, 0, 1000 + i, 1);
+    runs_add(s, 0, 5, 2);
+    before = resident_bytes();
+    for (uint64_t i = 100; i < 1000000; i++)
+        runs_add(s, 0, 1000 + i, 1);
+    assert_in_range(resident_bytes() - before, 0, 1 << 20);
+    assert_int_equal(runs_finish(s), 0);
+    expect_runs(s, 0, few, 2);
     runs_free(s);
 }
 
@@ -265,6 +579,64 @@ static void expect_no_room(const char *reason)
     runs_free(s);
 }
 
+static rlim_t address_space_bytes(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long pages;
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu", &pages), 1);
+    fclose(f);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static void expect_out_of_memory(const char *text)
+{
+    assert_string_equal(text, "test: out of memory for samples in time order\n");
+}
+
+static void a_lack_of_memory_is_not_blamed_on_tmpdir(void **state)
+{
+    struct run_store *s;
+    struct rlimit old, low;
+    struct capture c;
+    char *text;
+    int rc;
+
+    (void)state;
+    if (SANITIZED)
+        skip();
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    low = old;
+
+    s = runs_new();
+    low.rlim_cur = address_space_bytes() + (22 << 20);
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    fill(s, 30 * RUNS_PER_MIB, 2, false);
+    setrlimit(RLIMIT_AS, &old);
+    capture_begin(&c);
+    rc = runs_finish(s);
+    text = capture_end(&c);
+    assert_int_equal(rc, -1);
+    expect_out_of_memory(text);
+    free(text);
+    runs_free(s);
+
+    s = runs_new(); /* enough for the runs, too little to sort them */
+    fill(s, 20 * RUNS_PER_MIB, 1, true);
+    assert_int_equal(runs_finish(s), 0);
+    capture_begin(&c);
+    low.rlim_cur = address_space_bytes() + (30 << 20);
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    rc = runs_visit(s, 0, check_order, &(struct check){0});
+    setrlimit(RLIMIT_AS, &old);
+    text = capture_end(&c);
+    assert_int_equal(rc, -1);
+    expect_out_of_memory(text);
+    free(text);
+    runs_free(s);
+}
+
 static void a_tmpdir_that_is_not_there_is_an_error_and_no_crash(void **state)
 {
     (void)state;
@@ -330,8 +702,18 @@ int main(void)
         cmocka_unit_test(equal_neighbours_of_a_source_are_one_run),
         cmocka_unit_test(late_samples_are_sorted_in_and_equal_times_stay_in_file_order),
         cmocka_unit_test(random_samples_come_out_sorted),
+        cmocka_unit_test(a_late_sample_parts_equal_ones),
+        cmocka_unit_test(after_more_than_8_later_ones_a_sample_stands_behind_those_merged),
+        cmocka_unit_test(a_late_sample_amidst_equal_ones_is_one_of_them),
+        cmocka_unit_test(late_samples_stand_behind_a_run_that_began_at_their_time),
+        cmocka_unit_test(lateness_up_to_8_samples_is_repaired_exactly),
+        cmocka_unit_test(samples_of_any_lateness_stand_where_their_times_belong),
+        cmocka_unit_test(too_late_samples_stand_at_their_times_and_all_are_counted),
+        cmocka_unit_test(many_sources_with_few_samples_take_little_memory),
+        cmocka_unit_test(one_early_sample_does_not_end_merging),
         cmocka_unit_test(what_exceeds_64_mib_lies_in_an_unlinked_file),
         cmocka_unit_test(sorting_more_than_memory_has_room_for_uses_the_file),
+        cmocka_unit_test(a_lack_of_memory_is_not_blamed_on_tmpdir),
         cmocka_unit_test(a_tmpdir_that_is_not_there_is_an_error_and_no_crash),
         cmocka_unit_test(a_tmpdir_that_is_not_writable_is_an_error),
         cmocka_unit_test(a_full_tmpdir_is_an_error),

@@ -56,8 +56,6 @@ equal d/file old
 run 1 "${folded[@]}" --weight=time -o d/file "$synth/backwards.spool"
 [[ $(<err) == 'spool2folded: '*'backwards.spool: states no sample interval'* ]] || die "$(<err)"
 equal d/file old
-run 1 "$spool2folded" --kallsyms absent -o d/file in
-equal d/file old
 run 2 "${folded[@]}" --root=all -o d/file in
 equal d/file old
 leftovers file
@@ -122,3 +120,17 @@ for signal in TERM INT HUP; do
     equal d/file old
     leftovers file
 done
+
+# A capture is never replaced by what is made of it.
+cp "$FIXTURES/stackpulse/cases/one-sample.spool" own.spool
+ln -s own.spool own.link
+for arguments in "-o own.spool own.spool" "-o own.spool own.link" "-o own.link own.spool"; do
+    status=0
+    # shellcheck disable=SC2086 # a list
+    "$spool2folded" $arguments >out 2>err || status=$?
+    [ $status = 2 ] && grep -q 'input and output are the same file' err || die "$arguments: $(<err)"
+done
+status=0
+"$spool2folded" -o own.spool <own.spool >out 2>err || status=$?
+[ $status = 2 ] || die "standard input: $(<err)"
+cmp -s own.spool "$FIXTURES/stackpulse/cases/one-sample.spool" || die "the capture was changed"

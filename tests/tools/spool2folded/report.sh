@@ -11,7 +11,8 @@ run 0 "$spool2folded" -v "${files[@]}" cap.spool
 equal err "cap.spool: version 3, 10.0 KiB, 1,381 samples over 3.91 s, 1 process, 5 threads
 used 1,381 samples, 17 distinct stacks, 22 distinct frames
 named 81.8 % of frames (elf 81.8), 0 stacks truncated
-no symbols: $libc (no such file: $sysroot$libc: No such file or directory): 1,381 samples"
+no symbols: $libc ($sysroot$libc: No such file or directory): 1,381 samples
+not verified: 2 modules named without a recorded build id to compare"
 cp out expected
 run 0 "$spool2folded" "${files[@]}" cap.spool
 same out expected
@@ -20,7 +21,8 @@ same out expected
 run 0 "$spool2folded" -v "${files[@]}" --frame-filter=plugin_spin cap.spool
 [ "$(sed -n 2p err)" = "used 196 samples, 2 distinct stacks, 22 distinct frames" ] || die "$(sed -n 2p err)"
 run 0 "$spool2folded" -v "${files[@]}" --pid 1 cap.spool
-[ "$(tail -n +2 err)" = "used 0 samples, 0 distinct stacks, 0 distinct frames
+[ "$(grep -v "^cap.spool: version" err)" = "spool2folded: no sample selected of 1381
+used 0 samples, 0 distinct stacks, 0 distinct frames
 0 stacks truncated" ] || die "$(<err)"
 
 # Without symbols there is nothing to miss.

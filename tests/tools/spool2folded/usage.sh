@@ -57,6 +57,12 @@ for pattern in 'a(' 'a[' '*('; do
     [[ $(<err) == "spool2folded: --frame-filter: '$pattern' is no regular expression: "* ]] || die "$(<err)"
     [ "$(wc -l <err)" = 1 ] || die "$(<err)"
 done
+# Patterns that the C library would crash or hang on.
+usage "--frame-filter: the pattern is longer than 4096 bytes" \
+    --frame-filter="$(printf '(%.0s' {1..30000})a$(printf ')%.0s' {1..30000})" in
+usage "--root-at: the pattern nests groups deeper than 100" --root-at="$(printf '(%.0s' {1..1000})a$(printf ')%.0s' {1..1000})" in
+usage "--skip-below: the repeats in the pattern multiply to more than 10000" \
+    --skip-below '((((a{1,255}){1,255}){1,255}){1,255})' in
 # Words are not abbreviated, options neither.
 usage "unknown option '--annot'" --annot in
 usage "--root: 'proc' is not one of none, process, pid, thread" --root=proc in

@@ -18,10 +18,10 @@ same d/new expected
 [ "$(stat -c %a d/new)" = "$(printf '%o' $((0666 & ~0$(umask))))" ] || die "mode $(stat -c %a d/new)"
 leftovers new
 
-# An old file keeps its mode; input and output may be one file; - is standard output.
-cp in d/new
+# An old file keeps its mode; - is standard output.
+echo old >d/new
 chmod 600 d/new
-run 0 "$spoolcat" --json -o d/new d/new
+run 0 "$spoolcat" --json -o d/new in
 same d/new expected
 [ "$(stat -c %a d/new)" = 600 ] || die "mode $(stat -c %a d/new)"
 run 0 "$spoolcat" --json --output=- in
@@ -178,3 +178,17 @@ if "${as_nobody[@]}" test -r in 2>/dev/null; then
     run 1 "${as_nobody[@]}" "$spoolcat" -o closed/x in
     [[ $(<err) == 'spoolcat: closed/x: '*'Permission denied' ]] || die "$(<err)"
 fi
+
+# A capture is never replaced by what is made of it.
+cp "$FIXTURES/stackpulse/cases/one-sample.spool" own.spool
+ln -s own.spool own.link
+for arguments in "-o own.spool own.spool" "-o own.spool own.link" "-o own.link own.spool"; do
+    status=0
+    # shellcheck disable=SC2086 # a list
+    "$spoolcat" $arguments >out 2>err || status=$?
+    [ $status = 2 ] && grep -q 'input and output are the same file' err || die "$arguments: $(<err)"
+done
+status=0
+"$spoolcat" -o own.spool <own.spool >out 2>err || status=$?
+[ $status = 2 ] || die "standard input: $(<err)"
+cmp -s own.spool "$FIXTURES/stackpulse/cases/one-sample.spool" || die "the capture was changed"
