@@ -275,11 +275,19 @@ static void report_module(struct stacks *s, struct stacks_file *f, uint32_t id)
     const struct spool_module *m = spool_reader_module(f->reader, id);
     enum sym_miss reason = (enum sym_miss)f->misses.reasons[id];
     const char *detail, *why = symbols_miss_text(s->symbols, id, &detail);
+    const char *map_why, *map_path;
+    struct text_buffer map_detail = {0};
 
     if (!m)
         return;
+    if (!why && reason == SYM_MISS_NO_PERF_MAP &&
+        (map_why = symbols_perf_map_text(s->symbols, m->pid, &map_path)) != NULL) {
+        text_printf(&map_detail, "%s: %s", map_path, map_why);
+        detail = map_detail.data;
+    }
     report_miss(&s->report_lines, m->path, m->path_size, why ? why : sym_miss_text(reason), detail,
                 f->misses.samples[id]);
+    text_free(&map_detail);
 }
 
 /* Names of files that nothing identifies: a file that was built anew since gives wrong ones. */
