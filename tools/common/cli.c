@@ -176,6 +176,13 @@ void *cli_realloc(void *old, size_t count, size_t size_bytes)
     exit(EXIT_FAILED);
 }
 
+void *cli_zeroed(size_t count, size_t size_bytes)
+{
+    void *data = cli_realloc(NULL, count, size_bytes);
+
+    return memset(data, 0, count * size_bytes);
+}
+
 /* ---- what was given -------------------------------------------------------------------------- */
 
 struct given {

@@ -116,6 +116,9 @@ void cli_set_before_message(void (*hook)(void));
  * exits 1. */
 void *cli_realloc(void *old, size_t count, size_t size_bytes) __attribute__((returns_nonnull));
 
+/* The same for new memory that is all zero. */
+void *cli_zeroed(size_t count, size_t size_bytes) __attribute__((returns_nonnull));
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 enum cli_value_result {

@@ -9,24 +9,17 @@
 
 #define NO_NODE UINT32_MAX
 
-static void *zeroed(size_t count, size_t size_bytes)
-{
-    void *p = cli_realloc(NULL, count ? count : 1, size_bytes);
-
-    return memset(p, 0, (count ? count : 1) * size_bytes);
-}
-
 void misses_init(struct misses *m, const struct spool_counts *counts)
 {
     memset(m, 0, sizeof *m);
     m->place_count = counts->modules + 2;
-    m->samples = zeroed(m->place_count, sizeof *m->samples);
-    m->reasons = zeroed(m->place_count, sizeof *m->reasons);
-    m->unverified = zeroed(m->place_count, sizeof *m->unverified);
-    m->active = zeroed(m->place_count, sizeof *m->active);
-    m->node_samples = zeroed(counts->stacks, sizeof *m->node_samples);
-    m->first_child = zeroed(counts->stacks, sizeof *m->first_child);
-    m->next_sibling = zeroed(counts->stacks, sizeof *m->next_sibling);
+    m->samples = cli_zeroed(m->place_count, sizeof *m->samples);
+    m->reasons = cli_zeroed(m->place_count, sizeof *m->reasons);
+    m->unverified = cli_zeroed(m->place_count, sizeof *m->unverified);
+    m->active = cli_zeroed(m->place_count, sizeof *m->active);
+    m->node_samples = cli_zeroed(counts->stacks, sizeof *m->node_samples);
+    m->first_child = cli_zeroed(counts->stacks, sizeof *m->first_child);
+    m->next_sibling = cli_zeroed(counts->stacks, sizeof *m->next_sibling);
 }
 
 void misses_free(struct misses *m)

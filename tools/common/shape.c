@@ -51,23 +51,16 @@ struct variant {
     bool stopped;
 };
 
-static void *zeroed(size_t count, size_t size_bytes)
-{
-    void *p = cli_realloc(NULL, count ? count : 1, size_bytes);
-
-    return memset(p, 0, (count ? count : 1) * size_bytes);
-}
-
 void shape_init(struct shaper *h, const struct spool_counts *counts)
 {
-    h->frame_chain = zeroed(counts->frames, sizeof *h->frame_chain);
-    h->frame_context = zeroed(counts->frames, sizeof *h->frame_context);
-    h->memo = zeroed(counts->stacks, sizeof *h->memo);
+    h->frame_chain = cli_zeroed(counts->frames, sizeof *h->frame_chain);
+    h->frame_context = cli_zeroed(counts->frames, sizeof *h->frame_context);
+    h->memo = cli_zeroed(counts->stacks, sizeof *h->memo);
     if (h->options->has_max_depth)
-        h->depth = zeroed(counts->stacks, sizeof *h->depth);
+        h->depth = cli_zeroed(counts->stacks, sizeof *h->depth);
     if (h->misses) {
-        h->frame_place = zeroed(counts->frames, sizeof *h->frame_place);
-        h->frame_reason = zeroed(counts->frames, sizeof *h->frame_reason);
+        h->frame_place = cli_zeroed(counts->frames, sizeof *h->frame_place);
+        h->frame_reason = cli_zeroed(counts->frames, sizeof *h->frame_reason);
     }
     h->context = CONTEXT_FIRST;
 }

@@ -237,13 +237,6 @@ static int add_sources(struct stacks *s, struct stacks_file *f)
 
 /* ---- one input ---- */
 
-static void *zeroed(size_t count, size_t size_bytes)
-{
-    void *p = cli_realloc(NULL, count ? count : 1, size_bytes);
-
-    return memset(p, 0, (count ? count : 1) * size_bytes);
-}
-
 static void prepare(struct stacks *s, struct stacks_file *f)
 {
     struct spool_counts counts;
@@ -251,7 +244,7 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     spool_reader_counts(f->reader, &counts);
     f->run_node = NOTHING;
     if (s->timeline)
-        f->final = zeroed(counts.stacks, sizeof *f->final);
+        f->final = cli_zeroed(counts.stacks, sizeof *f->final);
     if (s->options->verbose)
         misses_init(&f->misses, &counts);
     f->shaper = (struct shaper){
@@ -399,7 +392,7 @@ static void warn_nothing_selected(const struct stacks *s)
 int stacks_run(struct stacks *s)
 {
     const struct tool_options *o = s->options;
-    struct stacks_file *files = zeroed(o->input_count, sizeof *files);
+    struct stacks_file *files = cli_zeroed(o->input_count, sizeof *files);
     struct progress progress;
     size_t opened = 0, added = 0;
     int rc = 0;
