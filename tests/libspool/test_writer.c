@@ -1097,6 +1097,7 @@ static void a_full_disk_is_an_error_that_stays(void **state)
 
     (void)state;
     if (fd < 0) {
+        printf("no /dev/full\n");
         spool_writer_free(w);
         skip();
     }

@@ -60,7 +60,7 @@ struct shaper {
     size_t path_capacity;
 };
 
-/* Texts of a stack's frames that matter to its samples. */
+/* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker. */
 enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2 };
 
 /* All ends the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
