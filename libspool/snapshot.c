@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All samples of a spool in memory, over the public reader: definitions and errors stay its own. */
+/* All samples of a spool in memory, on top of the reader, which keeps definitions and errors. */
 #include <stdlib.h>
 
 #include "reader_internal.h"

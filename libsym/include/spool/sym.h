@@ -25,7 +25,8 @@
  *
  * Conventions: int results are 0 or positive on success and SYM_ERR_* below zero on failure. One
  * handle, one thread at a time; different contexts are independent. The library never prints, exits
- * or installs signal handlers, and uses no network.
+ * or installs signal handlers, and uses no network. (One exception that is not ours: libiberty's
+ * demangler of D names ends the process when memory runs out in it.)
  */
 #ifndef SPOOL_SYM_H
 #define SPOOL_SYM_H
@@ -225,7 +226,8 @@ enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, con
 enum sym_kind { SYM_KIND_USER = 0, SYM_KIND_KERNEL, SYM_KIND_PYTHON };
 
 /* Where a name comes from. Tools print elf for DWARF to PLT, kernel for KALLSYMS to VMLINUX,
- * address for FDE and ADDRESS. */
+ * address for FDE and ADDRESS. This version gives SYMTAB, DYNSYM, PERF_MAP, KALLSYMS, JIT and
+ * ADDRESS; the others have their numbers and no source yet. */
 enum sym_origin {
     SYM_ORIGIN_ADDRESS = 0,
     SYM_ORIGIN_DWARF,
