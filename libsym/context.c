@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The public API: options, and the one place that knows the order in which names are looked for.
- * Every answer is kept until the context is freed, so equal questions cost one hash lookup.
- */
+/* The public API but for lookups (resolve.c): options, captures, kernel symbols, modules. */
 #include "context.h"
 
-#include "demangle.h"
-#include "python.h"
-
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
-#define MAX_NATIVE_FRAMES ((size_t)65536)
-
-static int fail(struct sym_context *c, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int fail(struct sym_context *c, int code, const char *format, ...)
+int symint_fail(struct sym_context *c, int code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -29,9 +17,9 @@ static int fail(struct sym_context *c, int code, const char *format, ...)
     return code;
 }
 
-static int fail_plain(struct sym_context *c, int code)
+int symint_fail_plain(struct sym_context *c, int code)
 {
-    return fail(c, code, "%s", sym_error_text(code));
+    return symint_fail(c, code, "%s", sym_error_text(code));
 }
 
 /* Copies a struct of another version of the header: what it lacks is 0, what we do not know must
@@ -56,6 +44,7 @@ struct sym_context *sym_context_new(void)
     struct sym_context *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
+    c->system = &symint_system;
     /* 16 bytes that the kernel drew for this process: nobody can prepare keys that collide in
      * our tables. */
     uintptr_t random = getauxval(AT_RANDOM);
@@ -70,9 +59,7 @@ void sym_context_free(struct sym_context *c)
 {
     if (c == NULL)
         return;
-    for (size_t i = 0; i < c->process_count; i++)
-        symint_perf_map_free(&c->processes[i]->map);
-    free(c->processes);
+    symint_processes_free(&c->processes);
     symint_registry_free(&c->registry);
     symint_kernel_free(&c->kernel);
     symint_strings_free(&c->strings);
@@ -82,7 +69,7 @@ void sym_context_free(struct sym_context *c)
     free(c);
 }
 
-static int compare_pids(const void *a, const void *b)
+int symint_compare_pids(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a;
     int32_t y = *(const int32_t *)b;
@@ -100,29 +87,29 @@ static int copy_option(struct sym_context *c, const char **text)
 int sym_context_open(struct sym_context *c, const struct sym_options *options)
 {
     if (c->open)
-        return fail(c, SYM_ERR_MISUSE, "the context is open already");
+        return symint_fail(c, SYM_ERR_MISUSE, "the context is open already");
     struct sym_options o = {.size = sizeof(o)};
     if (options != NULL && !copy_sized(&o, sizeof(o), options, options->size))
-        return fail(c, SYM_ERR_MISUSE, "options of an unknown size: %zu bytes", options->size);
+        return symint_fail(c, SYM_ERR_MISUSE, "options of an unknown size: %zu bytes",
+                           options->size);
     if (o.demangle > SYM_DEMANGLE_NONE || o.perf_maps > SYM_PERF_MAPS_LIST)
-        return fail(c, SYM_ERR_MISUSE, "an option has a value that does not exist");
+        return symint_fail(c, SYM_ERR_MISUSE, "an option has a value that does not exist");
     if (o.perf_map_pid_count > 0 && o.perf_map_pids == NULL)
-        return fail(c, SYM_ERR_MISUSE, "%zu process ids but no list of them", o.perf_map_pid_count);
-    if (o.perf_map_dir == NULL)
-        o.perf_map_dir = "/tmp";
+        return symint_fail(c, SYM_ERR_MISUSE, "%zu process ids but no list of them",
+                           o.perf_map_pid_count);
     if (o.sysroot != NULL && o.sysroot[0] == '\0')
         o.sysroot = NULL;
     if (copy_option(c, &o.sysroot) != 0 || copy_option(c, &o.perf_map_dir) != 0)
-        return fail_plain(c, SYM_ERR_NOMEM);
+        return symint_fail_plain(c, SYM_ERR_NOMEM);
     if (o.perf_map_pid_count > 0) {
         if (o.perf_map_pid_count > SIZE_MAX / sizeof(*c->pids))
-            return fail_plain(c, SYM_ERR_NOMEM);
+            return symint_fail_plain(c, SYM_ERR_NOMEM);
         size_t size = o.perf_map_pid_count * sizeof(*c->pids);
         c->pids = malloc(size);
         if (c->pids == NULL)
-            return fail_plain(c, SYM_ERR_NOMEM);
+            return symint_fail_plain(c, SYM_ERR_NOMEM);
         memcpy(c->pids, o.perf_map_pids, size);
-        qsort(c->pids, o.perf_map_pid_count, sizeof(*c->pids), compare_pids);
+        qsort(c->pids, o.perf_map_pid_count, sizeof(*c->pids), symint_compare_pids);
         o.perf_map_pids = c->pids;
     }
     c->options = o;
@@ -135,46 +122,67 @@ const char *sym_context_error(const struct sym_context *c)
     return c->error[0] != '\0' ? c->error : sym_error_text(0);
 }
 
+/* ---- captures ---- */
+
+int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
+{
+    struct sym_capture t;
+    if (!c->open)
+        return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
+    if (capture == NULL || !copy_sized(&t, sizeof(t), capture, capture->size))
+        return symint_fail(c, SYM_ERR_MISUSE, "no capture, or one of an unknown size");
+    if (copy_option(c, &t.boot_id) != 0 || copy_option(c, &t.folder) != 0)
+        return symint_fail_plain(c, SYM_ERR_NOMEM);
+    /* Process ids are a capture's own. */
+    symint_processes_free(&c->processes);
+    c->capture = t;
+    c->capture_generation++;
+    c->boot = symint_boot_compare(&t, c->system);
+    return 0;
+}
+
 /* ---- kernel ---- */
 
-int symint_context_load_kernel(struct sym_context *c, const struct sym_kernel *kernel,
-                               const struct symint_kernel_paths *paths)
+int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel)
 {
     struct sym_kernel k;
     struct symint_kernel loaded;
     int error;
     if (!c->open)
-        return fail(c, SYM_ERR_MISUSE, "the context is not open");
+        return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (kernel == NULL || !copy_sized(&k, sizeof(k), kernel, kernel->size))
-        return fail(c, SYM_ERR_MISUSE, "no description of the kernel, or one of an unknown size");
+        return symint_fail(c, SYM_ERR_MISUSE,
+                           "no description of the kernel, or one of an unknown size");
     if (k.needed == NULL && k.needed_count > 0)
-        return fail(c, SYM_ERR_MISUSE, "%zu needed addresses but no list of them", k.needed_count);
+        return symint_fail(c, SYM_ERR_MISUSE, "%zu needed addresses but no list of them",
+                           k.needed_count);
     symint_kernel_free(&c->kernel);
     c->kernel_state = SYM_KERNEL_NONE;
     c->kernel_generation++;
-    int rc = symint_kernel_load(&loaded, &k, paths, &c->kernel_state, &error);
+    int rc = symint_kernel_load(&loaded, &k, c->boot, c->system, &c->kernel_state, &error);
     switch (rc) {
     case 0:
         c->kernel = loaded;
         return 0;
     case SYM_ERR_NOMEM:
-        return fail_plain(c, rc);
+        return symint_fail_plain(c, rc);
     case SYM_ERR_FORMAT:
-        return fail(c, rc, "%s: no line of it is a kernel symbol", k.kallsyms);
+        return symint_fail(c, rc, "%s: no line of it is a kernel symbol", k.kallsyms);
     default:
-        return fail(c, rc, "%s: %s", k.kallsyms,
-                    error != 0 ? strerror(error) : "not a regular file");
+        return symint_fail(c, rc, "%s: %s", k.kallsyms,
+                           error != 0 ? strerror(error) : "not a regular file");
     }
-}
-
-int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel)
-{
-    return symint_context_load_kernel(c, kernel, &symint_kernel_paths);
 }
 
 enum sym_kernel_state sym_kernel_state(const struct sym_context *c)
 {
     return c->kernel_state;
+}
+
+const char *sym_kernel_detail(const struct sym_context *c)
+{
+    (void)c;
+    return "";
 }
 
 /* ---- modules ---- */
@@ -183,11 +191,11 @@ int sym_module_add(struct sym_context *c, const struct sym_module *module, uint3
 {
     struct sym_module m;
     if (!c->open)
-        return fail(c, SYM_ERR_MISUSE, "the context is not open");
+        return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (module == NULL || handle == NULL || !copy_sized(&m, sizeof(m), module, module->size))
-        return fail(c, SYM_ERR_MISUSE, "no module, or one of an unknown size");
+        return symint_fail(c, SYM_ERR_MISUSE, "no module, or one of an unknown size");
     int rc = symint_registry_add(&c->registry, &c->strings, &m, handle);
-    return rc == 0 ? 0 : fail_plain(c, rc);
+    return rc == 0 ? 0 : symint_fail_plain(c, rc);
 }
 
 enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail)
@@ -201,519 +209,20 @@ enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, con
     return known ? f->located.miss : SYM_MISS_NONE;
 }
 
-/* ---- perf maps ---- */
-
-static bool perf_map_allowed(const struct sym_context *c, int32_t pid)
+int sym_module_invalidate(struct sym_context *c, uint32_t handle)
 {
-    switch (c->options.perf_maps) {
-    case SYM_PERF_MAPS_NONE:
-        return false;
-    case SYM_PERF_MAPS_LIST:
-        return c->pids != NULL && bsearch(&pid, c->pids, c->options.perf_map_pid_count, sizeof(pid),
-                                          compare_pids) != NULL;
-    default:
-        return true;
-    }
-}
-
-/* The place of a process in the sorted list, where it is or would be. */
-static size_t find_process(const struct sym_context *c, int32_t pid)
-{
-    size_t low = 0;
-    size_t high = c->process_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->processes[middle]->pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static int load_process(struct sym_context *c, int32_t pid, const struct symint_process **out)
-{
-    size_t at = find_process(c, pid);
-    if (at < c->process_count && c->processes[at]->pid == pid) {
-        *out = c->processes[at];
-        return 0;
-    }
-    if (c->process_count == c->process_capacity) {
-        size_t capacity = c->process_capacity == 0 ? 16 : c->process_capacity * 2;
-        struct symint_process **processes = realloc(c->processes, capacity * sizeof(*processes));
-        if (processes == NULL)
-            return SYM_ERR_NOMEM;
-        c->processes = processes;
-        c->process_capacity = capacity;
-    }
-    struct symint_process *p = symint_arena_alloc(&c->strings.arena, sizeof(*p));
-    size_t room = strlen(c->options.perf_map_dir) + 32;
-    char *path = symint_arena_alloc(&c->strings.arena, room);
-    if (p == NULL || path == NULL)
-        return SYM_ERR_NOMEM;
-    snprintf(path, room, "%s/perf-%d.map", c->options.perf_map_dir, (int)pid);
-    p->pid = pid;
-    p->path = path;
-    p->miss = SYM_MISS_NO_FILE;
-    if (pid > 0) {
-        int rc = symint_perf_map_load(&p->map, path, &p->miss);
-        if (rc != 0)
-            return rc;
-    }
-    memmove(&c->processes[at + 1], &c->processes[at],
-            (c->process_count - at) * sizeof(*c->processes));
-    c->processes[at] = p;
-    c->process_count++;
-    *out = p;
+    if (handle >= c->registry.count)
+        return symint_fail(c, SYM_ERR_MISUSE, "module %u of %u", handle, c->registry.count);
     return 0;
 }
 
-int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf_map_state *out)
+uint64_t sym_context_table_bytes(const struct sym_context *c)
 {
-    size_t at = find_process(c, pid);
-    if (at == c->process_count || c->processes[at]->pid != pid)
-        return 0;
-    const struct symint_process *p = c->processes[at];
-    *out = (struct sym_perf_map_state){.found = p->miss == SYM_MISS_NONE,
-                                       .entries = p->map.count,
-                                       .bad_lines = p->map.bad_lines,
-                                       .path = p->path,
-                                       .miss = p->miss};
-    return 1;
-}
-
-/* ---- answers ---- */
-
-/* What an answer depends on decides its key. */
-enum answer_kind {
-    ANSWER_FILE,   /* file, segment, rel */
-    ANSWER_NATIVE, /* file, rel */
-    ANSWER_JIT,    /* module, abs */
-    ANSWER_PERF,   /* module or none, process, abs */
-    ANSWER_KERNEL, /* module or none, generation of the table, abs */
-    ANSWER_ADDRESS /* module or none, reason, kernel, rel or abs */
-};
-
-static struct symint_answer answer_key(enum answer_kind kind, uint32_t who, uint64_t b,
-                                       uint64_t address)
-{
-    return (struct symint_answer){.a = (uint64_t)kind << 32 | who, .b = b, .address = address};
-}
-
-static size_t answer_slot(const struct sym_context *c, const struct symint_answer *key)
-{
-    uint64_t h = symint_mix(key->address ^ c->strings.seed);
-    h = symint_mix(h ^ key->a ^ key->b * 0x9e3779b97f4a7c15u);
-    size_t at = (size_t)h & (c->answer_capacity - 1);
-    while (c->answers[at].frames != NULL &&
-           (c->answers[at].address != key->address || c->answers[at].a != key->a ||
-            c->answers[at].b != key->b))
-        at = (at + 1) & (c->answer_capacity - 1);
-    return at;
-}
-
-/* Whether the answer was given before; then *key is all of it. */
-static bool recall(struct sym_context *c, struct symint_answer *key)
-{
-    if (c->answer_count == 0)
-        return false;
-    size_t at = answer_slot(c, key);
-    if (c->answers[at].frames == NULL)
-        return false;
-    *key = c->answers[at];
-    c->answer_hits++;
-    return true;
-}
-
-static int remember(struct sym_context *c, const struct symint_answer *answer)
-{
-    if (c->answer_count >= c->answer_capacity / 8 * 5) {
-        size_t capacity = c->answer_capacity == 0 ? 1024 : c->answer_capacity * 2;
-        struct symint_answer *old = c->answers;
-        size_t old_capacity = c->answer_capacity;
-        struct symint_answer *answers = calloc(capacity, sizeof(*answers));
-        if (answers == NULL)
-            return SYM_ERR_NOMEM;
-        c->answers = answers;
-        c->answer_capacity = capacity;
-        for (size_t i = 0; i < old_capacity; i++)
-            if (old[i].frames != NULL)
-                answers[answer_slot(c, &old[i])] = old[i];
-        free(old);
-    }
-    c->answers[answer_slot(c, answer)] = *answer;
-    c->answer_count++;
+    (void)c;
     return 0;
 }
 
-/* Stores a chain of one frame. */
-static int remember_frame(struct sym_context *c, struct symint_answer *key,
-                          const struct sym_frame *frame)
+const char *sym_features(void)
 {
-    struct sym_frame *copy = symint_arena_alloc(&c->strings.arena, sizeof(*copy));
-    if (copy == NULL)
-        return SYM_ERR_NOMEM;
-    *copy = *frame;
-    key->frames = copy;
-    key->count = 1;
-    return remember(c, key);
-}
-
-/* ---- looking up ---- */
-
-struct lookup {
-    struct sym_context *c;
-    const struct sym_query *query;
-    struct symint_module *module; /* NULL: none */
-    uint32_t who;                 /* module handle or SYM_NO_MODULE, for keys */
-    bool kernel;
-    struct symint_answer answer; /* the result */
-};
-
-/* What every frame of the query starts with. */
-static struct sym_frame blank_frame(const struct lookup *l)
-{
-    struct sym_frame f = {.kind = l->kernel ? SYM_KIND_KERNEL : SYM_KIND_USER};
-    f.function_start = l->module != NULL ? l->query->rel : l->query->abs;
-    if (l->module != NULL && !l->kernel) {
-        f.flags |= l->module->anonymous ? SYM_FLAG_ANONYMOUS : 0;
-        f.flags |= l->module->jit ? SYM_FLAG_JIT : 0;
-        f.flags |= l->module->python_runtime ? SYM_FLAG_PYTHON_RUNTIME : 0;
-    }
-    return f;
-}
-
-/* Sets start and offset from the start in absolute terms. Addresses in a module's own terms
- * differ by a constant, so the distance is the same. */
-static void set_start(struct sym_frame *f, uint64_t distance)
-{
-    f->offset = distance;
-    f->function_start -= distance;
-}
-
-static int answer_address(struct lookup *l, enum sym_miss miss)
-{
-    struct sym_frame f = blank_frame(l);
-    l->answer =
-        answer_key(ANSWER_ADDRESS, l->who, (uint64_t)miss << 1 | l->kernel, f.function_start);
-    if (recall(l->c, &l->answer))
-        return 0;
-    f.miss = miss;
-    return remember_frame(l->c, &l->answer, &f);
-}
-
-/* Name, and for Python's entries file and kind, of generated code. */
-static int set_generated_name(struct sym_context *c, struct sym_frame *f, const char *entry,
-                              size_t size)
-{
-    const char *name;
-    const char *file;
-    size_t name_size;
-    size_t file_size;
-    if (symint_split_python(entry, size, &name, &name_size, &file, &file_size)) {
-        if (f->kind == SYM_KIND_USER)
-            f->kind = SYM_KIND_PYTHON;
-        entry = name;
-        size = name_size;
-        if (file_size > 0) {
-            struct symint_text *t = symint_intern_name(&c->strings, file, file_size);
-            if (t == NULL)
-                return SYM_ERR_NOMEM;
-            f->file = t->text;
-        }
-    }
-    struct symint_text *t = symint_intern_name(&c->strings, entry, size);
-    if (t == NULL)
-        return SYM_ERR_NOMEM;
-    f->name = t->text;
-    return 0;
-}
-
-static int answer_jit(struct lookup *l, const struct symint_jit_name *name)
-{
-    l->answer = answer_key(ANSWER_JIT, l->who, l->query->rel, l->query->abs);
-    if (recall(l->c, &l->answer))
-        return 0;
-    struct sym_frame f = blank_frame(l);
-    f.origin = SYM_ORIGIN_JIT;
-    f.flags |= SYM_FLAG_JIT;
-    set_start(&f, l->query->abs - name->start);
-    int rc = set_generated_name(l->c, &f, name->name->text, name->name->size);
-    return rc != 0 ? rc : remember_frame(l->c, &l->answer, &f);
-}
-
-/* Asks the process's perf map. 1 and the answer is there; 0 and *miss tells why not. */
-static int try_perf_map(struct lookup *l, enum sym_miss *miss)
-{
-    const struct symint_process *process;
-    const struct sym_query *q = l->query;
-    if (!perf_map_allowed(l->c, q->pid)) {
-        *miss = SYM_MISS_DISABLED;
-        return 0;
-    }
-    int rc = load_process(l->c, q->pid, &process);
-    if (rc != 0)
-        return rc;
-    const struct symint_perf_entry *e = symint_perf_map_find(&process->map, q->abs);
-    const char *text = e != NULL ? process->map.text + e->name : NULL;
-    if (e != NULL && l->c->options.perf_maps == SYM_PERF_MAPS_AUTO && !q->python_allowed &&
-        e->name_size >= 4 && memcmp(text, "py::", 4) == 0)
-        e = NULL;
-    if (e == NULL) {
-        *miss = process->miss == SYM_MISS_NONE ? SYM_MISS_NOT_IN_PERF_MAP : SYM_MISS_NO_PERF_MAP;
-        return 0;
-    }
-    uint64_t shift = l->module != NULL ? q->abs - q->rel : 0;
-    l->answer = answer_key(ANSWER_PERF, l->who, symint_mix(shift) ^ (uint32_t)q->pid, q->abs);
-    if (recall(l->c, &l->answer))
-        return 1;
-    struct sym_frame f = blank_frame(l);
-    f.origin = SYM_ORIGIN_PERF_MAP;
-    f.flags |= SYM_FLAG_JIT;
-    set_start(&f, q->abs - e->start);
-    rc = set_generated_name(l->c, &f, text, e->name_size);
-    if (rc == 0)
-        rc = remember_frame(l->c, &l->answer, &f);
-    return rc != 0 ? rc : 1;
-}
-
-static int answer_kernel(struct lookup *l)
-{
-    if (l->c->kernel_state != SYM_KERNEL_OK)
-        return answer_address(l, SYM_MISS_KERNEL);
-    const struct symint_kernel *k = &l->c->kernel;
-    const struct symint_kernel_entry *e = symint_kernel_find(k, l->query->abs);
-    if (e == NULL)
-        return answer_address(l, SYM_MISS_NO_SYMBOL);
-    uint64_t shift = l->module != NULL ? l->query->abs - l->query->rel : 0;
-    l->answer = answer_key(ANSWER_KERNEL, l->who, symint_mix(shift) ^ l->c->kernel_generation,
-                           l->query->abs);
-    if (recall(l->c, &l->answer))
-        return 0;
-    struct symint_text *t;
-    if (e->owner_size == 0) {
-        t = symint_intern_name(&l->c->strings, k->text + e->name, e->name_size);
-    } else {
-        /* "name [module]", with one blank however the file had it. */
-        size_t size = (size_t)e->name_size + 1 + e->owner_size;
-        char *name = malloc(size);
-        if (name == NULL)
-            return SYM_ERR_NOMEM;
-        memcpy(name, k->text + e->name, e->name_size);
-        name[e->name_size] = ' ';
-        memcpy(name + e->name_size + 1, k->text + e->owner, e->owner_size);
-        t = symint_intern_name(&l->c->strings, name, size);
-        free(name);
-    }
-    if (t == NULL)
-        return SYM_ERR_NOMEM;
-    struct sym_frame f = blank_frame(l);
-    f.origin = SYM_ORIGIN_KALLSYMS;
-    f.name = t->text;
-    set_start(&f, l->query->abs - e->start);
-    return remember_frame(l->c, &l->answer, &f);
-}
-
-static void set_python_flags(const struct lookup *l, struct sym_frame *f)
-{
-    const char *name = f->raw_name != NULL ? f->raw_name : f->name;
-    if (l->module->python_runtime && name != NULL && symint_is_python_eval(name))
-        f->flags |= SYM_FLAG_PYTHON_EVAL;
-}
-
-/* Display and raw name from a linkage name. */
-static int set_linkage_name(struct sym_context *c, struct sym_frame *f, const char *name,
-                            size_t size)
-{
-    struct symint_text *t = symint_intern_name(&c->strings, name, size);
-    const char *display = t != NULL ? symint_display(&c->strings, t, c->options.demangle) : NULL;
-    if (display == NULL)
-        return SYM_ERR_NOMEM;
-    f->name = display;
-    f->raw_name = display == t->text ? NULL : t->text;
-    return 0;
-}
-
-static int answer_file(struct lookup *l)
-{
-    struct symint_file *file =
-        symint_module_load(&l->c->registry, l->module, &l->c->strings.arena, l->c->options.sysroot);
-    if (file == NULL)
-        return SYM_ERR_NOMEM;
-    if (file->located.elf == NULL)
-        return answer_address(l, file->located.miss);
-    l->answer = answer_key(ANSWER_FILE, l->module->file, l->module->segment, l->query->rel);
-    if (recall(l->c, &l->answer))
-        return 0;
-    struct sym_frame f = blank_frame(l);
-    uint32_t number;
-    uint64_t vaddr;
-    if (!symint_elf_vaddr(file->located.elf, l->query->rel, l->module->segment, &vaddr)) {
-        f.miss = SYM_MISS_OUTSIDE;
-    } else if ((number = symint_elf_find(file->located.elf, vaddr)) == SYMINT_NO_SYMBOL) {
-        f.miss = SYM_MISS_NO_SYMBOL;
-    } else {
-        struct symint_symbol symbol = symint_elf_symbol(file->located.elf, number);
-        int rc = set_linkage_name(l->c, &f, symbol.name, symbol.name_size);
-        if (rc != 0)
-            return rc;
-        f.origin = symbol.origin;
-        f.flags |= file->located.unverified ? SYM_FLAG_UNVERIFIED : 0;
-        set_start(&f, vaddr - symbol.start);
-        set_python_flags(l, &f);
-    }
-    return remember_frame(l->c, &l->answer, &f);
-}
-
-/* ---- the caller's own symbolizer ---- */
-
-static int copy_text(struct sym_context *c, const char *text, const char **out)
-{
-    *out = NULL;
-    if (text == NULL)
-        return 0;
-    struct symint_text *t = symint_intern(&c->strings, text, strlen(text));
-    if (t == NULL)
-        return SYM_ERR_NOMEM;
-    *out = t->text;
-    return 0;
-}
-
-static int copy_native_frame(struct lookup *l, const struct sym_frame *from, struct sym_frame *to)
-{
-    struct sym_context *c = l->c;
-    *to = blank_frame(l);
-    to->line = from->line;
-    to->column = from->column;
-    to->start_line = from->start_line;
-    to->inlined = from->inlined;
-    to->function_start = from->function_start;
-    to->offset = from->offset;
-    to->origin = from->origin;
-    to->flags |= from->flags;
-    int rc = copy_text(c, from->file, &to->file);
-    if (rc != 0)
-        return rc;
-    if (from->name == NULL && from->raw_name != NULL) {
-        rc = set_linkage_name(c, to, from->raw_name, strlen(from->raw_name));
-    } else {
-        rc = copy_text(c, from->name, &to->name);
-        if (rc == 0)
-            rc = copy_text(c, from->raw_name, &to->raw_name);
-        if (to->raw_name == to->name) /* interned: equal texts are one */
-            to->raw_name = NULL;
-    }
-    if (to->name == NULL)
-        to->miss = SYM_MISS_NO_SYMBOL;
-    else if (to->origin == SYM_ORIGIN_ADDRESS)
-        to->origin = SYM_ORIGIN_SYMTAB; /* it has a name, so it is more than an address */
-    set_python_flags(l, to);
-    return rc;
-}
-
-/* Asks the callback, with more room as long as it wants more. The number of frames or an error. */
-static int call_native(struct lookup *l, const struct symint_file *file)
-{
-    struct sym_context *c = l->c;
-    const uint8_t *id = file->build_id->size > 0 ? (const uint8_t *)file->build_id->text : NULL;
-    size_t wanted = c->native_capacity == 0 ? 16 : c->native_capacity;
-    for (;;) {
-        if (wanted > c->native_capacity) {
-            struct sym_frame *frames = realloc(c->native_frames, wanted * sizeof(*frames));
-            if (frames == NULL)
-                return SYM_ERR_NOMEM;
-            c->native_frames = frames;
-            c->native_capacity = wanted;
-        }
-        memset(c->native_frames, 0, c->native_capacity * sizeof(*c->native_frames));
-        int n =
-            c->options.native(c->options.native_user, file->path->text, id, file->build_id->size,
-                              l->query, c->native_frames, c->native_capacity);
-        if (n < 0 || (size_t)n <= c->native_capacity)
-            return n;
-        if ((size_t)n > MAX_NATIVE_FRAMES)
-            return SYM_ERR_LIMIT;
-        wanted = (size_t)n;
-    }
-}
-
-/* miss: the reason to give when the callback has no answer. */
-static int answer_native(struct lookup *l, enum sym_miss miss)
-{
-    struct sym_context *c = l->c;
-    const struct symint_file *file = c->registry.files[l->module->file];
-    l->answer = answer_key(ANSWER_NATIVE, l->module->file, (uint64_t)miss, l->query->rel);
-    if (recall(c, &l->answer))
-        return 0;
-    int n = call_native(l, file);
-    if (n < 0)
-        return n;
-    if (n == 0) {
-        struct sym_frame f = blank_frame(l);
-        f.miss = miss;
-        return remember_frame(c, &l->answer, &f);
-    }
-    struct sym_frame *frames = symint_arena_alloc(&c->strings.arena, (size_t)n * sizeof(*frames));
-    if (frames == NULL)
-        return SYM_ERR_NOMEM;
-    for (int i = 0; i < n; i++) {
-        int rc = copy_native_frame(l, &c->native_frames[i], &frames[i]);
-        if (rc != 0)
-            return rc;
-    }
-    frames[n - 1].inlined = false; /* the last one is the physical function */
-    l->answer.frames = frames;
-    l->answer.count = (size_t)n;
-    return remember(c, &l->answer);
-}
-
-/* ---- the order ---- */
-
-static int find_answer(struct lookup *l)
-{
-    const struct sym_context *c = l->c;
-    if (l->module != NULL) {
-        const struct symint_jit_name *name = symint_module_jit_name(l->module, l->query->abs);
-        if (name != NULL)
-            return answer_jit(l, name);
-        if (l->module->jit)
-            return answer_address(l, SYM_MISS_NO_JIT_NAME);
-    }
-    if (c->options.no_native)
-        return answer_address(l, SYM_MISS_DISABLED);
-    if (l->kernel)
-        return answer_kernel(l);
-
-    enum sym_miss miss = SYM_MISS_NO_SYMBOL;
-    bool anonymous = l->module != NULL && l->module->anonymous;
-    if (l->module == NULL || anonymous) {
-        int rc = try_perf_map(l, &miss);
-        if (rc != 0)
-            return rc < 0 ? rc : 0;
-    }
-    if (l->module == NULL)
-        return answer_address(l, SYM_MISS_NO_MODULE);
-    if (c->options.native != NULL)
-        return answer_native(l, miss);
-    return anonymous ? answer_address(l, miss) : answer_file(l);
-}
-
-int sym_resolve(struct sym_context *c, const struct sym_query *query,
-                const struct sym_frame **frames, size_t *count)
-{
-    if (!c->open)
-        return fail(c, SYM_ERR_MISUSE, "the context is not open");
-    struct lookup l = {.c = c, .query = query, .who = query->module, .kernel = query->kernel};
-    if (query->module != SYM_NO_MODULE) {
-        if (query->module >= c->registry.count)
-            return fail(c, SYM_ERR_MISUSE, "module %u of %u", query->module, c->registry.count);
-        l.module = &c->registry.modules[query->module];
-        l.kernel |= l.module->kernel;
-    }
-    int rc = find_answer(&l);
-    if (rc != 0)
-        return fail_plain(c, rc);
-    *frames = l.answer.frames;
-    *count = l.answer.count;
-    return 0;
+    return "";
 }

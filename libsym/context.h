@@ -3,22 +3,15 @@
 #ifndef SYMINT_CONTEXT_H
 #define SYMINT_CONTEXT_H
 
+#include "boot.h"
 #include "kernel.h"
 #include "module.h"
-#include "perfmap.h"
+#include "process.h"
 #include "spool/sym.h"
 #include "strtab.h"
 
-/* The perf map of one process, read when a query first needs it. */
-struct symint_process {
-    int32_t pid;
-    enum sym_miss miss; /* why it has no map; NONE: it has */
-    const char *path;
-    struct symint_perf_map map;
-};
-
 /* An answer that was given. a, b and address are what it depends on: see answer_key in
- * context.c. */
+ * resolve.c. */
 struct symint_answer {
     uint64_t a;
     uint64_t b;
@@ -28,19 +21,22 @@ struct symint_answer {
 };
 
 struct sym_context {
+    const struct symint_system *system;
     bool open;
     struct sym_options options; /* texts are in the arena */
     int32_t *pids;              /* for SYM_PERF_MAPS_LIST, sorted */
     struct symint_strings strings;
     struct symint_registry registry;
 
+    struct sym_capture capture;
+    uint32_t capture_generation; /* answers about another capture's processes do not count */
+    enum symint_boot boot;
+
     struct symint_kernel kernel;
     enum sym_kernel_state kernel_state;
     uint32_t kernel_generation; /* answers of an earlier table do not count */
 
-    struct symint_process **processes; /* ascending pid */
-    size_t process_count;
-    size_t process_capacity;
+    struct symint_processes processes;
 
     struct symint_answer *answers;
     size_t answer_count;
@@ -53,8 +49,9 @@ struct sym_context {
     char error[512];
 };
 
-/* sym_kernel_load with other paths than the running system's. */
-int symint_context_load_kernel(struct sym_context *c, const struct sym_kernel *kernel,
-                               const struct symint_kernel_paths *paths);
+/* Keeps a message and returns the code. */
+int symint_fail(struct sym_context *c, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int symint_fail_plain(struct sym_context *c, int code); /* the code's own text */
 
 #endif

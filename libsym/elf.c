@@ -155,6 +155,9 @@ static int read_segments(struct symint_elf *e, uint64_t offset, uint64_t count, 
         } else if (type == PT_DYNAMIC && e->dynamic_size == 0) {
             e->dynamic_offset = s.offset;
             e->dynamic_size = s.size;
+        } else if (type == PT_GNU_EH_FRAME && e->unwind_header_size == 0) {
+            e->unwind_header_offset = s.offset;
+            e->unwind_header_size = s.size;
         } else if (type == PT_NOTE) {
             rc = read_notes(e, s.offset, s.size, s.align, &budget);
         }
@@ -165,13 +168,18 @@ static int read_segments(struct symint_elf *e, uint64_t offset, uint64_t count, 
 
 static struct section parse_section(const struct symint_elf *e, const uint8_t *p)
 {
+    uint64_t flags = get_word(e, p, 8, 8);
     return (struct section){
+        .name = "",
         .type = get32(e, p + 4),
         .link = get32(e, p + (e->wide ? 40 : 24)),
-        .executable = (get_word(e, p, 8, 8) & SHF_EXECINSTR) != 0,
+        .info = get32(e, p + (e->wide ? 44 : 28)),
+        .executable = (flags & SHF_EXECINSTR) != 0,
+        .compressed = (flags & SHF_COMPRESSED) != 0,
         .addr = get_word(e, p, 12, 16),
         .offset = get_word(e, p, 16, 24),
         .size = get_word(e, p, 20, 32),
+        .entry_size = get_word(e, p, 36, 56),
     };
 }
 
@@ -180,9 +188,34 @@ static uint64_t section_header_size(const struct symint_elf *e)
     return e->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
 }
 
+/* Without names the sections are as good for most purposes, so nothing here is a failure. */
+static int name_sections(struct symint_elf *e, const uint8_t *headers)
+{
+    uint8_t *names;
+    enum sym_miss ignored;
+    if (e->section_names_index >= e->section_count)
+        return 0;
+    const struct section *s = &e->sections[e->section_names_index];
+    if (s->type != SHT_STRTAB)
+        return 0;
+    int rc = symint_elf_load(&e->input, s->offset, s->size, &names, &ignored);
+    if (names == NULL)
+        return rc;
+    e->section_names = (char *)names;
+    for (uint64_t i = 0; i < e->section_count; i++) {
+        uint32_t at = get32(e, headers + i * section_header_size(e));
+        if (at < s->size)
+            e->sections[i].name = e->section_names + at;
+    }
+    return 0;
+}
+
 int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const char **why)
 {
     uint8_t *headers;
+    *miss = SYM_MISS_NONE;
+    if (e->sections != NULL)
+        return 0;
     *why = "its section headers are not inside the file";
     if (e->section_count > e->input.size / section_header_size(e)) {
         *miss = SYM_MISS_DAMAGED;
@@ -193,14 +226,42 @@ int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const ch
     if (headers == NULL)
         return rc;
     e->sections = calloc((size_t)e->section_count + 1, sizeof(*e->sections));
-    if (e->sections == NULL) {
-        free(headers);
-        return SYM_ERR_NOMEM;
-    }
-    for (uint64_t i = 0; i < e->section_count; i++)
+    if (e->sections == NULL)
+        rc = SYM_ERR_NOMEM;
+    for (uint64_t i = 0; rc == 0 && i < e->section_count; i++)
         e->sections[i] = parse_section(e, headers + i * section_header_size(e));
+    if (rc == 0)
+        rc = name_sections(e, headers);
     free(headers);
-    return 0;
+    if (rc != 0)
+        symint_elf_drop_sections(e);
+    return rc;
+}
+
+void symint_elf_drop_sections(struct symint_elf *e)
+{
+    free(e->sections);
+    free(e->section_names);
+    e->sections = NULL;
+    e->section_names = NULL;
+}
+
+const struct section *symint_elf_section(const struct symint_elf *e, const char *name)
+{
+    for (uint64_t i = 1; e->sections != NULL && i < e->section_count; i++)
+        if (strcmp(e->sections[i].name, name) == 0)
+            return &e->sections[i];
+    return NULL;
+}
+
+int symint_elf_load_section(const struct symint_elf *e, const struct section *s, uint8_t **out,
+                            enum sym_miss *miss)
+{
+    *out = NULL;
+    *miss = SYM_MISS_DAMAGED;
+    if (s->type == SHT_NOBITS || s->compressed)
+        return 0;
+    return symint_elf_load(&e->input, s->offset, s->size, out, miss);
 }
 
 /* A file without PT_NOTE may still have the section. */
@@ -211,8 +272,6 @@ static int read_note_sections(struct symint_elf *e, enum sym_miss *miss, const c
     for (uint64_t i = 0; rc == 0 && e->sections != NULL && i < e->section_count; i++)
         if (e->sections[i].type == SHT_NOTE)
             rc = read_notes(e, e->sections[i].offset, e->sections[i].size, 4, &budget);
-    free(e->sections);
-    e->sections = NULL;
     return rc;
 }
 
@@ -243,6 +302,7 @@ static int read_header(struct symint_elf *e, uint64_t *program_offset, uint64_t 
     *program_count = get16(e, h + (e->wide ? 56 : 44));
     e->section_offset = get_word(e, h, 32, 40);
     e->section_count = get16(e, h + (e->wide ? 60 : 48));
+    e->section_names_index = get16(e, h + (e->wide ? 62 : 50));
     uint16_t program_size = get16(e, h + (e->wide ? 54 : 42));
     uint16_t section_size = get16(e, h + (e->wide ? 58 : 46));
 
@@ -254,13 +314,16 @@ static int read_header(struct symint_elf *e, uint64_t *program_offset, uint64_t 
     else if (section_size != section_header_size(e))
         return 0;
     /* Numbers too large for the ELF header are in the first section header. */
-    if (e->section_offset != 0 && (e->section_count == 0 || *program_count == PN_XNUM)) {
+    if (e->section_offset != 0 && (e->section_count == 0 || *program_count == PN_XNUM ||
+                                   e->section_names_index == SHN_XINDEX)) {
         uint8_t first[sizeof(Elf64_Shdr)];
         *why = "its section headers are not inside the file";
         if (symint_elf_read(&e->input, e->section_offset, section_header_size(e), first) != READ_OK)
             return 0;
         if (e->section_count == 0)
             e->section_count = get_word(e, first, 20, 32);
+        if (e->section_names_index == SHN_XINDEX)
+            e->section_names_index = get32(e, first + (e->wide ? 40 : 24));
         if (*program_count == PN_XNUM)
             *program_count = get32(e, first + (e->wide ? 44 : 28));
     }
@@ -299,7 +362,7 @@ void symint_elf_free(struct symint_elf *e)
     if (e == NULL)
         return;
     free(e->segments);
-    free(e->sections);
+    symint_elf_drop_sections(e);
     for (int i = 0; i < SOURCES; i++)
         free(e->strings[i]);
     free(e->entries);

@@ -20,12 +20,16 @@ struct segment {
 };
 
 struct section {
+    const char *name; /* in section_names; "" when unknown */
     uint32_t type;
     uint32_t link;
+    uint32_t info;
     bool executable;
+    bool compressed; /* SHF_COMPRESSED */
     uint64_t addr;
-    uint64_t offset;
+    uint64_t offset; /* of SHT_NOBITS meaningless */
     uint64_t size;
+    uint64_t entry_size; /* a claim that may be 0 */
 };
 
 /* A symbol that may name code; `source` says whose string table. */
@@ -44,14 +48,18 @@ struct symint_elf {
     uint16_t machine;
     uint64_t section_offset;
     uint64_t section_count;
-    struct segment *segments; /* PT_LOAD */
+    uint32_t section_names_index; /* e_shstrndx */
+    struct segment *segments;     /* PT_LOAD */
     uint32_t segment_count;
     uint64_t dynamic_offset;
     uint64_t dynamic_size;
+    uint64_t unwind_header_offset; /* PT_GNU_EH_FRAME, for files without section headers */
+    uint64_t unwind_header_size;
     uint8_t build_id[SYMINT_MAX_BUILD_ID];
     size_t build_id_size;
 
-    struct section *sections; /* during symint_elf_index only */
+    struct section *sections; /* NULL: not read, or freed after symint_elf_index */
+    char *section_names;
 
     char *strings[SOURCES];
     size_t strings_size[SOURCES];
@@ -97,8 +105,18 @@ enum read_result symint_elf_read(const struct symint_input *in, uint64_t offset,
 int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t size, uint8_t **out,
                     enum sym_miss *miss);
 
-/* Section headers into e->sections. 0 with *miss NONE, or what is wrong; SYM_ERR_NOMEM. */
+/* Section headers into e->sections, unless they are there. 0 with *miss NONE, or what is wrong;
+ * SYM_ERR_NOMEM. */
 int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const char **why);
+void symint_elf_drop_sections(struct symint_elf *e);
+
+/* The first section of that name, NULL: none, or sections were not read. */
+const struct section *symint_elf_section(const struct symint_elf *e, const char *name);
+
+/* The bytes of a section, malloc'ed with a NUL behind, as symint_elf_load; DAMAGED for one that
+ * has none in this file (SHT_NOBITS) or that is compressed. */
+int symint_elf_load_section(const struct symint_elf *e, const struct section *s, uint8_t **out,
+                            enum sym_miss *miss);
 
 /* The file offset and the bytes that follow it in its segment, for an address any segment has. */
 bool symint_elf_offset(const struct symint_elf *e, uint64_t vaddr, uint64_t *offset,

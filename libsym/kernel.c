@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kallsyms: which lines count, where an entry ends, and when the table speaks about the
- * capture's boot. */
+/* kallsyms: which lines count, and where an entry ends. */
 #include "kernel.h"
 
 #include "locate.h"
@@ -14,82 +13,6 @@
 
 #define MAX_TEXT ((size_t)1024 * 1024 * 1024)
 #define PAGE 4096u
-
-const struct symint_kernel_paths symint_kernel_paths = {
-    .kallsyms = "/proc/kallsyms",
-    .boot_id = "/proc/sys/kernel/random/boot_id",
-    .stat = "/proc/stat",
-};
-
-/* ---- the boot rule ---- */
-
-/* A short text file, NUL-terminated; NULL: not readable. */
-static char *read_small(const char *path, size_t *size)
-{
-    int fd;
-    int error;
-    enum sym_miss miss;
-    char *text = NULL;
-    if (symint_open_regular(NULL, path, &fd, &miss, &error) != 0 || fd < 0)
-        return NULL;
-    if (symint_read_all(fd, (size_t)16 * 1024 * 1024, &text, size) != 0)
-        text = NULL;
-    close(fd);
-    return text;
-}
-
-/* Boot ids are written with and without dashes, in either case. */
-static int next_digit(const char **p)
-{
-    while (**p == '-')
-        ++*p;
-    char c = **p;
-    if (c == '\0' || c == '\n' || c == ' ')
-        return -1;
-    ++*p;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c;
-}
-
-static bool same_boot_id(const char *a, const char *b)
-{
-    size_t count = 0;
-    for (;; count++) {
-        int x = next_digit(&a);
-        if (x != next_digit(&b))
-            return false;
-        if (x < 0)
-            return count > 0;
-    }
-}
-
-enum sym_kernel_state symint_kernel_boot(const struct sym_kernel *kernel,
-                                         const struct symint_kernel_paths *paths)
-{
-    size_t size;
-    if (kernel->boot_id != NULL && kernel->boot_id[0] != '\0') {
-        char *id = read_small(paths->boot_id, &size);
-        if (id != NULL) {
-            bool same = same_boot_id(kernel->boot_id, id);
-            free(id);
-            return same ? SYM_KERNEL_OK : SYM_KERNEL_OTHER_BOOT;
-        }
-    }
-    if (!kernel->has_start_time)
-        return SYM_KERNEL_UNKNOWN_BOOT;
-    char *stat = read_small(paths->stat, &size);
-    if (stat == NULL)
-        return SYM_KERNEL_UNKNOWN_BOOT;
-    enum sym_kernel_state state = SYM_KERNEL_UNKNOWN_BOOT;
-    const char *line = strncmp(stat, "btime ", 6) == 0 ? stat : strstr(stat, "\nbtime ");
-    if (line != NULL) {
-        line += *line == '\n' ? 7 : 6;
-        uint64_t boot = strtoull(line, NULL, 10); /* whole seconds, rounded down */
-        if (boot > 0)
-            state = kernel->start_time_us / 1000000 >= boot ? SYM_KERNEL_OK : SYM_KERNEL_OTHER_BOOT;
-    }
-    free(stat);
-    return state;
-}
 
 /* ---- lines ---- */
 
@@ -424,21 +347,20 @@ const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel 
 }
 
 int symint_kernel_load(struct symint_kernel *k, const struct sym_kernel *kernel,
-                       const struct symint_kernel_paths *paths, enum sym_kernel_state *state,
-                       int *error)
+                       enum symint_boot boot, const struct symint_system *system,
+                       enum sym_kernel_state *state, int *error)
 {
     bool named = kernel->kallsyms != NULL;
-    const char *path = named ? kernel->kallsyms : paths->kallsyms;
+    const char *path = named ? kernel->kallsyms : system->kallsyms;
     enum sym_miss miss;
     char *text;
     size_t size;
     int fd;
     *k = (struct symint_kernel){0};
     *error = 0;
-    if (!named) {
-        *state = symint_kernel_boot(kernel, paths);
-        if (*state != SYM_KERNEL_OK)
-            return 0;
+    if (!named && boot != SYMINT_BOOT_SAME) {
+        *state = boot == SYMINT_BOOT_OTHER ? SYM_KERNEL_OTHER_BOOT : SYM_KERNEL_UNKNOWN_BOOT;
+        return 0;
     }
     *state = SYM_KERNEL_UNREADABLE;
     int rc = symint_open_regular(NULL, path, &fd, &miss, error);

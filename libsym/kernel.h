@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel symbols from a kallsyms file, and whether the running kernel's may be used at all. */
+/* Kernel symbols from a kallsyms file. */
 #ifndef SYMINT_KERNEL_H
 #define SYMINT_KERNEL_H
 
+#include "boot.h"
 #include "spool/sym.h"
 
 struct symint_kernel_entry {
@@ -23,18 +24,6 @@ struct symint_kernel {
     uint64_t lines; /* that look like kallsyms */
 };
 
-/* Where a running system tells about itself; tests have other files. */
-struct symint_kernel_paths {
-    const char *kallsyms;
-    const char *boot_id;
-    const char *stat;
-};
-extern const struct symint_kernel_paths symint_kernel_paths;
-
-/* Whether the capture was made in this boot: OK, OTHER_BOOT or UNKNOWN_BOOT. */
-enum sym_kernel_state symint_kernel_boot(const struct sym_kernel *kernel,
-                                         const struct symint_kernel_paths *paths);
-
 /* Parses a kallsyms text, which it takes (malloc'ed, NUL-terminated after size bytes). 0 with
  * *state OK, RESTRICTED or EMPTY; SYM_ERR_NOMEM; SYM_ERR_LIMIT. Only entries that answer one of
  * the sorted addresses `needed` are kept, all when it is NULL. */
@@ -48,7 +37,7 @@ const struct symint_kernel_entry *symint_kernel_find(const struct symint_kernel 
 
 /* sym_kernel_load without a context. *error is an errno for SYM_ERR_IO, 0 for none. */
 int symint_kernel_load(struct symint_kernel *k, const struct sym_kernel *kernel,
-                       const struct symint_kernel_paths *paths, enum sym_kernel_state *state,
-                       int *error);
+                       enum symint_boot boot, const struct symint_system *system,
+                       enum sym_kernel_state *state, int *error);
 
 #endif

@@ -40,7 +40,7 @@ const char *sym_kernel_state_text(enum sym_kernel_state state)
     case SYM_KERNEL_OK:
         return "kernel symbols are loaded";
     case SYM_KERNEL_OTHER_BOOT:
-        return "from another boot";
+        return "from another boot or machine";
     case SYM_KERNEL_UNKNOWN_BOOT:
         return "the capture does not say in which boot it was made";
     case SYM_KERNEL_RESTRICTED:
@@ -49,6 +49,8 @@ const char *sym_kernel_state_text(enum sym_kernel_state state)
         return "no usable kernel symbol";
     case SYM_KERNEL_UNREADABLE:
         return "the kernel symbols cannot be read";
+    case SYM_KERNEL_UNKNOWN_SHIFT:
+        return "how far the kernel was moved when it started is unknown";
     }
     return "unknown state of the kernel symbols";
 }
@@ -90,6 +92,8 @@ const char *sym_miss_text(enum sym_miss miss)
         return "names are switched off";
     case SYM_MISS_TOO_LARGE:
         return "too large";
+    case SYM_MISS_STALE:
+        return "written by another process with that id";
     }
     return "unknown reason";
 }

@@ -563,8 +563,7 @@ int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why
         any |= table_miss == SYM_MISS_NONE;
         damage = table_miss != SYM_MISS_NONE ? table_miss : damage;
     }
-    free(e->sections);
-    e->sections = NULL;
+    symint_elf_drop_sections(e);
     if (rc == 0)
         rc = symint_segments_merge(&found[SYMTAB], &found[DYNSYM]);
     if (rc != 0) {

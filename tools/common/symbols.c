@@ -78,11 +78,24 @@ static bool start_time_us(struct spool_reader *reader, uint64_t first_ns, uint64
     return true;
 }
 
-static int load_kernel(struct symbols *s, uint64_t first_ns)
+static int begin_capture(struct symbols *s, uint64_t first_ns)
 {
-    struct sym_kernel kernel = {.size = sizeof kernel, .kallsyms = s->options->kallsyms};
+    struct sym_capture capture = {.size = sizeof capture};
     const char *note = notes_value(s->notes, "kernel");
     char boot_id[128];
+
+    if (note && notes_word(note, 2, boot_id, sizeof boot_id))
+        capture.boot_id = boot_id;
+    capture.has_start_time = start_time_us(s->reader, first_ns, &capture.start_time_us);
+    if (sym_capture_begin(s->context, &capture) == 0)
+        return 0;
+    cli_error("symbols: %s", sym_context_error(s->context));
+    return -1;
+}
+
+static int load_kernel(struct symbols *s)
+{
+    struct sym_kernel kernel = {.size = sizeof kernel, .kallsyms = s->options->kallsyms};
     int rc;
 
     if (s->options->no_kernel_symbols)
@@ -93,9 +106,6 @@ static int load_kernel(struct symbols *s, uint64_t first_ns)
     }
     if (kernel.needed_count == 0 && !kernel.kallsyms)
         return 0;
-    if (note && notes_word(note, 2, boot_id, sizeof boot_id))
-        kernel.boot_id = boot_id;
-    kernel.has_start_time = start_time_us(s->reader, first_ns, &kernel.start_time_us);
     rc = sym_kernel_load(s->context, &kernel);
     s->kernel_loaded = true;
     switch (rc) {
@@ -127,7 +137,9 @@ int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct n
     s->handles = cli_realloc(s->handles, s->handle_count ? s->handle_count : 1, sizeof *s->handles);
     for (size_t i = 0; i < s->handle_count; i++)
         s->handles[i] = SYM_NO_MODULE;
-    return s->context ? load_kernel(s, first_ns) : 0;
+    if (!s->context)
+        return 0;
+    return begin_capture(s, first_ns) < 0 ? -1 : load_kernel(s);
 }
 
 static int describe(struct symbols *s, const struct spool_module *m, uint32_t *handle)

@@ -12,6 +12,11 @@
  * An address never gets the name of a function that does not contain it, and a missing or damaged
  * file is never an error: the answer has no name and says why.
  *
+ * Order in which the file of a module is looked for: symbol directories, the sysroot or the root of
+ * the process while it lives, what a live process still holds of a deleted file, and for the symbols
+ * of a stripped file its separate debug file (build id, then debug link) or the small table that it
+ * carries compressed. A file that is not the recorded one is never used.
+ *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
  *     int rc = sym_context_open(c, NULL);
@@ -98,13 +103,26 @@ struct sym_options {
     const char *sysroot; /* put in front of module paths; NULL: "/" */
     enum sym_demangle demangle;
     enum sym_perf_maps perf_maps;
-    const char
-        *perf_map_dir; /* where perf-PID.map lie, as given (sysroot is not added); NULL: "/tmp" */
+    /* Where perf-PID.map lie, as given (sysroot is not added): the user vouches for them. NULL: the
+     * process's own /tmp while it lives, else /tmp, else the folder of the capture; and a map that
+     * is not of that process is not used (sym_capture_begin). */
+    const char *perf_map_dir;
     const int32_t *perf_map_pids; /* for SYM_PERF_MAPS_LIST */
     size_t perf_map_pid_count;
     bool no_native;        /* open no ELF file and no map: JIT names and addresses only */
     sym_native_fn *native; /* NULL: ELF symbol tables */
     void *native_user;
+    /* Asked before anything else, for files (DIR/.build-id/xx/yyyy, DIR/.build-id/xx/yyyy.debug,
+     * DIR/PATH, DIR/BASENAME) and for DIR/perf-PID.map. Not inside the sysroot. */
+    const char *const *symbol_dirs;
+    size_t symbol_dir_count;
+    /* Where separate debug files lie (DIR/.build-id/xx/yyyy.debug, DIR/FOLDER/DEBUGLINK); an
+     * absolute one is looked for inside the sysroot first, then as it is. NULL: /usr/lib/debug. */
+    const char *const *debug_dirs;
+    size_t debug_dir_count;
+    /* Symbol tables of files beyond this many bytes in all are dropped, the least recently used
+     * first, and read again when they are needed. 0: 512 MiB. One file may exceed it alone. */
+    uint64_t memory_limit_bytes;
 };
 
 /* A context without options. NULL: out of memory. Free with sym_context_free, which accepts
@@ -120,43 +138,87 @@ SYM_MUST_CHECK int sym_context_open(struct sym_context *c, const struct sym_opti
  * until the next call. */
 const char *sym_context_error(const struct sym_context *c);
 
+/* ---- captures -------------------------------------------------------------------------------- */
+
+/* When and where a capture was made. Everything is optional. */
+struct sym_capture {
+    size_t size;         /* sizeof(struct sym_capture) */
+    const char *boot_id; /* as in /proc/sys/kernel/random/boot_id; NULL: not recorded */
+    bool has_start_time; /* microseconds since 1970 */
+    uint64_t start_time_us;
+    bool has_end_time; /* of its last sample */
+    uint64_t end_time_us;
+    const char *folder; /* where copies of perf maps may lie beside it; NULL: nowhere */
+};
+
+/* Says which capture the modules and queries from here on come from; process ids are a capture's
+ * own. It decides what this machine may say about it: /proc/kallsyms, running processes (their
+ * root, the deleted files they hold, their perf maps) and /tmp count only for a capture of the
+ * same boot, and a process only if it is not younger than the capture. The same boot is: equal
+ * boot ids, or, without one, a start time that is not before this boot. Without this call, nothing
+ * is known and no running process is asked. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE. */
+SYM_MUST_CHECK int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture);
+
 /* ---- kernel symbols -------------------------------------------------------------------------- */
 
-/* Where a capture's kernel addresses come from, to decide whether a kallsyms speaks about the
- * same boot. */
+/* A mapping of the kernel or of one of its modules, as a capture records it. */
+struct sym_kernel_range {
+    uint64_t start, end;
+    uint64_t file_offset;
+    const char *name; /* `[kernel.kallsyms]_text`, `[nf_tables]`, a path; NULL: unknown */
+    size_t name_size; /* 0: name is NUL-terminated */
+};
+
+/* Kernel code that came or went while the capture was made (BPF programs). */
+struct sym_ksymbol {
+    uint64_t time; /* any clock; the same as in sym_query.time */
+    uint64_t address;
+    uint64_t length_bytes; /* 0: what began at address is gone */
+    const char *name;
+    size_t name_size;
+};
+
 struct sym_kernel {
-    size_t size; /* sizeof(struct sym_kernel) */
-    const char
-        *kallsyms; /* a file the user vouches for; NULL: /proc/kallsyms if it is the same boot */
-    const char
-        *boot_id; /* of the capture, as in /proc/sys/kernel/random/boot_id; NULL: not recorded */
-    bool has_start_time; /* without a boot id: the capture's start, microseconds since 1970 */
-    uint64_t start_time_us;
-    const uint64_t
-        *needed; /* sorted addresses: only what answers one of them is kept; NULL: everything.
-                                Used during the call only */
+    size_t size;          /* sizeof(struct sym_kernel) */
+    const char *kallsyms; /* a file the user vouches for; NULL: /proc/kallsyms if it is the same
+                             boot, else the System.map of the release */
+    /* Of the kernel that was sampled, to refuse another one's symbols; NULL: unknown. */
+    const char *release; /* as `uname -r` prints it */
+    const uint8_t *build_id;
+    size_t build_id_size;
+    /* Sorted addresses: only what answers one of them is kept, and the System.map's shift is found
+     * with them. NULL: everything is kept, and no System.map can be used. All arrays of this
+     * struct are used during the call only. */
+    const uint64_t *needed;
     size_t needed_count;
+    const struct sym_kernel_range *ranges; /* in any order */
+    size_t range_count;
+    const struct sym_ksymbol *ksymbols; /* ascending time; of one time in order of occurrence */
+    size_t ksymbol_count;
 };
 
 /* Why the kernel has no names, SYM_KERNEL_OK when it has. */
 enum sym_kernel_state {
     SYM_KERNEL_NONE = 0, /* sym_kernel_load was not called */
     SYM_KERNEL_OK,
-    SYM_KERNEL_OTHER_BOOT,   /* the capture is from another boot or machine */
+    SYM_KERNEL_OTHER_BOOT,   /* the capture is from another boot, kernel or machine */
     SYM_KERNEL_UNKNOWN_BOOT, /* the capture does not say when it was made */
     SYM_KERNEL_RESTRICTED,   /* every address is 0 (kernel.kptr_restrict) */
     SYM_KERNEL_EMPTY,        /* no usable line */
-    SYM_KERNEL_UNREADABLE
+    SYM_KERNEL_UNREADABLE,
+    SYM_KERNEL_UNKNOWN_SHIFT /* a System.map, but not how far the kernel was moved at its start */
 };
 
-/* Loads kernel symbols; a second call replaces the first. Returns 0 also when the boot rule
- * refuses (sym_kernel_state tells); ERR_NOT_FOUND, ERR_IO or ERR_FORMAT only for a file named in
- * `kallsyms`; ERR_NOMEM. The same boot is: equal boot ids, or, without one, a start time that is
- * not before this boot. */
+/* Loads kernel symbols; a second call replaces the first. Returns 0 also when nothing may be used
+ * (sym_kernel_state tells); ERR_NOT_FOUND, ERR_IO or ERR_FORMAT only for a file named in
+ * `kallsyms`; ERR_NOMEM; ERR_MISUSE. ksymbols count whatever becomes of the files. */
 SYM_MUST_CHECK int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel);
 enum sym_kernel_state sym_kernel_state(const struct sym_context *c);
 /* One short sentence for a state: "from another boot". Static storage. */
 const char *sym_kernel_state_text(enum sym_kernel_state state);
+/* What was tried and what came of it, e.g. "/boot/System.map-6.1.0-18-amd64: shifted by
+ * 0x1c000000"; "" when there is nothing to say. Valid until the next sym_kernel_load. */
+const char *sym_kernel_detail(const struct sym_context *c);
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
@@ -185,6 +247,14 @@ struct sym_module {
     /* Ascending start; may overlap: the innermost, then the later wins. */
     const struct sym_jit_name *jit_names;
     size_t jit_name_count;
+    /* The process it was mapped in, whose root and held files count while it lives; 0: none. */
+    int32_t pid;
+    /* What else identifies the file; all 0: unknown. */
+    uint64_t inode;
+    uint32_t dev_major, dev_minor;
+    bool has_file_state; /* the two below are known */
+    uint64_t file_size_bytes;
+    int64_t file_mtime_ns; /* since 1970 */
 };
 
 /* Registers a mapping (all is copied) and gives its handle. Mappings of one file share the
@@ -210,7 +280,8 @@ enum sym_miss {
     SYM_MISS_KERNEL,      /* a kernel address without kernel symbols; see sym_kernel_state */
     SYM_MISS_NO_MODULE,   /* a user address in no module */
     SYM_MISS_DISABLED,    /* options say not to look */
-    SYM_MISS_TOO_LARGE    /* a perf map that a limit, or memory, has no room for */
+    SYM_MISS_TOO_LARGE,   /* a perf map that a limit, or memory, has no room for */
+    SYM_MISS_STALE        /* a perf map of another process with that id */
 };
 
 /* A short sentence for a reason: "no such file". Static storage, never NULL. */
@@ -218,26 +289,34 @@ const char *sym_miss_text(enum sym_miss miss);
 
 /* State of a module's file once a query needed it: SYM_MISS_NONE when its tables were read (or
  * not needed yet), else NO_FILE ... NO_SYMBOLS. *detail, when not NULL, gets one line with the
- * path tried and numbers (valid until sym_context_free), "" when there is nothing to say. */
+ * path tried and numbers (valid until sym_context_free), "" when there is nothing to say. With
+ * NONE it may tell why there are fewer names than there could be: a stripped file and what became
+ * of its debug file. */
 enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail);
+
+/* Forgets a module's file: the next query looks for it again. Answers that were given stay valid.
+ * 0, ERR_NOMEM or ERR_MISUSE (an unknown handle). */
+SYM_MUST_CHECK int sym_module_invalidate(struct sym_context *c, uint32_t handle);
+
+/* Bytes that symbol tables of files take now (what memory_limit_bytes limits). */
+uint64_t sym_context_table_bytes(const struct sym_context *c);
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
 
 enum sym_kind { SYM_KIND_USER = 0, SYM_KIND_KERNEL, SYM_KIND_PYTHON };
 
 /* Where a name comes from. Tools print elf for DWARF to PLT, kernel for KALLSYMS to VMLINUX,
- * address for FDE and ADDRESS. This version gives SYMTAB, DYNSYM, PERF_MAP, KALLSYMS, JIT and
- * ADDRESS; the others have their numbers and no source yet. */
+ * address for FDE and ADDRESS. DWARF and VMLINUX have their numbers and no source yet. */
 enum sym_origin {
     SYM_ORIGIN_ADDRESS = 0,
     SYM_ORIGIN_DWARF,
-    SYM_ORIGIN_SYMTAB,
+    SYM_ORIGIN_SYMTAB, /* of the file or of its debug file */
     SYM_ORIGIN_DYNSYM,
-    SYM_ORIGIN_MINIDEBUG,
-    SYM_ORIGIN_PLT,
-    SYM_ORIGIN_FDE,
+    SYM_ORIGIN_MINIDEBUG, /* .gnu_debugdata */
+    SYM_ORIGIN_PLT,       /* a stub that jumps to another function: `NAME@plt` */
+    SYM_ORIGIN_FDE,       /* no name, but unwind data tell where the function begins */
     SYM_ORIGIN_PERF_MAP,
-    SYM_ORIGIN_KALLSYMS,
+    SYM_ORIGIN_KALLSYMS, /* and BPF programs by sym_ksymbol */
     SYM_ORIGIN_SYSMAP,
     SYM_ORIGIN_VMLINUX,
     SYM_ORIGIN_JIT
@@ -268,7 +347,8 @@ struct sym_frame {
     enum sym_kind kind;
     enum sym_origin origin;
     uint64_t function_start; /* in the terms of the query's rel (with a module, mod 2^64) or abs;
-                                of a frame without a name the address itself, offset 0 */
+                                of a frame without a name the address itself, offset 0, but
+                                with SYM_ORIGIN_FDE the start of the function all the same */
     uint64_t offset;         /* of the queried address from function_start */
     uint32_t flags;          /* SYM_FLAG_* */
     enum sym_miss miss;      /* why there is no name */
@@ -283,8 +363,9 @@ struct sym_query {
     bool kernel;     /* a kernel address */
     /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
     bool python_allowed;
-    uint64_t abs; /* absolute address */
-    uint64_t rel; /* with a module: abs - start + file_offset */
+    uint64_t abs;  /* absolute address */
+    uint64_t rel;  /* with a module: abs - start + file_offset */
+    uint64_t time; /* for a kernel address: when; the clock of sym_ksymbol.time */
 };
 
 /* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs
@@ -293,17 +374,29 @@ struct sym_query {
 SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *query,
                                const struct sym_frame **frames, size_t *count);
 
+/* Frames of one query: what sym_resolve gives. */
+struct sym_answer {
+    const struct sym_frame *frames;
+    size_t count;
+};
+
+/* Answers many queries, in the order in which their files are read fastest; answers[i] is that of
+ * queries[i]. As sym_resolve otherwise; after an error the answers are undefined. */
+SYM_MUST_CHECK int sym_resolve_many(struct sym_context *c, const struct sym_query *queries,
+                                    size_t count, struct sym_answer *answers);
+
 /* ---- perf maps, for the report --------------------------------------------------------------- */
 
 /* What became of the map of a process, and how many of its lines were unusable (longer than
  * 64 KiB, for one). A map is read whole or not at all: one of more than 256 MiB or 4 Mi entries,
- * or one that memory has no room for, is TOO_LARGE; one with lines but no entry is DAMAGED. */
+ * or one that memory has no room for, is TOO_LARGE; one with lines but no entry is DAMAGED; one
+ * that another process with that id wrote, on another machine or at another time, is STALE. */
 struct sym_perf_map_state {
     bool found; /* and read: miss is NONE */
     uint64_t entries;
     uint64_t bad_lines;
     const char *path;   /* that was tried; valid until sym_context_free */
-    enum sym_miss miss; /* NONE, NO_FILE, UNREADABLE, NOT_REGULAR, DAMAGED or TOO_LARGE */
+    enum sym_miss miss; /* NONE, NO_FILE, UNREADABLE, NOT_REGULAR, DAMAGED, TOO_LARGE or STALE */
 };
 /* 1 and *out filled when a query needed that process's map, else 0. */
 int sym_perf_map_state(const struct sym_context *c, int32_t pid, struct sym_perf_map_state *out);
@@ -321,6 +414,10 @@ const char *sym_display_path(const char *path, size_t path_size, size_t *size);
 /* Whether a module path stands for memory that no file names (`//anon`, memfd, `[heap]`, the
  * empty path, `/dev/zero`, SysV shared memory, `[anon:...]`), where perf maps apply. */
 bool sym_is_anonymous_path(const char *path, size_t path_size);
+
+/* Optional parts compiled in, separated by blanks, e.g. "lzma" (for .gnu_debugdata). Static
+ * storage. */
+const char *sym_features(void);
 
 /* Demangles one name (C++, Rust, D), keeping clone suffixes as ` [clone .x]`. The result is
  * malloc'ed and the caller's to free; a copy of the name when there is nothing to demangle;
