@@ -2,7 +2,7 @@
 /* The boot rule: equal boot ids, else a capture that began after this boot did. */
 #include "boot.h"
 
-#include "locate.h"
+#include "openfile.h"
 
 #include <stdlib.h>
 #include <string.h>

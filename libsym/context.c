@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#define MAX_FOLDERS 1024
+#define DEFAULT_MEMORY_LIMIT_BYTES ((uint64_t)512 * 1024 * 1024)
+
 int symint_fail(struct sym_context *c, int code, const char *format, ...)
 {
     va_list arguments;
@@ -84,6 +87,34 @@ static int copy_option(struct sym_context *c, const char **text)
     return *text == NULL ? SYM_ERR_NOMEM : 0;
 }
 
+static int copy_list(struct sym_context *c, const char *const **list, size_t count)
+{
+    const char **copy = symint_arena_alloc(&c->strings.arena, (count + 1) * sizeof(*copy));
+    if (copy == NULL)
+        return SYM_ERR_NOMEM;
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = (*list)[i];
+        if (copy_option(c, &copy[i]) != 0)
+            return SYM_ERR_NOMEM;
+    }
+    *list = copy;
+    return 0;
+}
+
+/* Checks and copies the lists of folders. */
+static int copy_folders(struct sym_context *c, struct sym_options *o)
+{
+    if ((o->symbol_dir_count > 0 && o->symbol_dirs == NULL) ||
+        (o->debug_dir_count > 0 && o->debug_dirs == NULL))
+        return symint_fail(c, SYM_ERR_MISUSE, "a number of folders but no list of them");
+    if (o->symbol_dir_count > MAX_FOLDERS || o->debug_dir_count > MAX_FOLDERS)
+        return symint_fail(c, SYM_ERR_LIMIT, "more than %d folders", MAX_FOLDERS);
+    if (copy_list(c, &o->symbol_dirs, o->symbol_dir_count) != 0 ||
+        copy_list(c, &o->debug_dirs, o->debug_dir_count) != 0)
+        return symint_fail_plain(c, SYM_ERR_NOMEM);
+    return 0;
+}
+
 int sym_context_open(struct sym_context *c, const struct sym_options *options)
 {
     if (c->open)
@@ -101,6 +132,9 @@ int sym_context_open(struct sym_context *c, const struct sym_options *options)
         o.sysroot = NULL;
     if (copy_option(c, &o.sysroot) != 0 || copy_option(c, &o.perf_map_dir) != 0)
         return symint_fail_plain(c, SYM_ERR_NOMEM);
+    int rc = copy_folders(c, &o);
+    if (rc != 0)
+        return rc;
     if (o.perf_map_pid_count > 0) {
         if (o.perf_map_pid_count > SIZE_MAX / sizeof(*c->pids))
             return symint_fail_plain(c, SYM_ERR_NOMEM);
@@ -113,6 +147,16 @@ int sym_context_open(struct sym_context *c, const struct sym_options *options)
         o.perf_map_pids = c->pids;
     }
     c->options = o;
+    c->search = (struct symint_search_options){
+        .sysroot = o.sysroot,
+        .symbol_dirs = o.symbol_dirs,
+        .symbol_dir_count = o.symbol_dir_count,
+        .debug_dirs = o.debug_dirs,
+        .debug_dir_count = o.debug_dir_count,
+        .system = c->system,
+    };
+    c->registry.memory_limit_bytes =
+        o.memory_limit_bytes > 0 ? o.memory_limit_bytes : DEFAULT_MEMORY_LIMIT_BYTES;
     c->open = true;
     return 0;
 }
@@ -138,6 +182,10 @@ int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
     c->capture = t;
     c->capture_generation++;
     c->boot = symint_boot_compare(&t, c->system);
+    c->live_pid = 0;
+    c->search.boot = c->boot;
+    c->search.has_capture_time = t.has_start_time;
+    c->search.capture_time_us = t.start_time_us;
     return 0;
 }
 
@@ -194,32 +242,37 @@ int sym_module_add(struct sym_context *c, const struct sym_module *module, uint3
         return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (module == NULL || handle == NULL || !copy_sized(&m, sizeof(m), module, module->size))
         return symint_fail(c, SYM_ERR_MISUSE, "no module, or one of an unknown size");
-    int rc = symint_registry_add(&c->registry, &c->strings, &m, handle);
+    struct symint_live nobody = {0};
+    bool ask = m.pid > 0 && !m.kernel && c->boot == SYMINT_BOOT_SAME && !c->options.no_native;
+    if (ask && m.pid != c->live_pid) {
+        symint_live_read(c->system, &c->capture, c->boot, m.pid, &c->live);
+        c->live_pid = m.pid;
+    }
+    int rc = symint_registry_add(&c->registry, &c->strings, &m, ask ? &c->live : &nobody, handle);
     return rc == 0 ? 0 : symint_fail_plain(c, rc);
 }
 
 enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail)
 {
-    const struct symint_file *f = NULL;
+    const struct symint_image *image = NULL;
     if (handle < c->registry.count)
-        f = c->registry.files[c->registry.modules[handle].file];
-    bool known = f != NULL && f->loaded;
+        image = c->registry.files[c->registry.modules[handle].file]->image;
     if (detail != NULL)
-        *detail = known ? f->located.detail : "";
-    return known ? f->located.miss : SYM_MISS_NONE;
+        *detail = image != NULL ? image->located.detail : "";
+    return image != NULL ? image->located.miss : SYM_MISS_NONE;
 }
 
 int sym_module_invalidate(struct sym_context *c, uint32_t handle)
 {
     if (handle >= c->registry.count)
         return symint_fail(c, SYM_ERR_MISUSE, "module %u of %u", handle, c->registry.count);
+    symint_file_invalidate(&c->registry, c->registry.files[c->registry.modules[handle].file]);
     return 0;
 }
 
 uint64_t sym_context_table_bytes(const struct sym_context *c)
 {
-    (void)c;
-    return 0;
+    return c->registry.table_bytes;
 }
 
 const char *sym_features(void)

@@ -26,11 +26,14 @@ struct sym_context {
     struct sym_options options; /* texts are in the arena */
     int32_t *pids;              /* for SYM_PERF_MAPS_LIST, sorted */
     struct symint_strings strings;
+    struct symint_search_options search; /* texts are those of options */
     struct symint_registry registry;
 
     struct sym_capture capture;
     uint32_t capture_generation; /* answers about another capture's processes do not count */
     enum symint_boot boot;
+    struct symint_live live; /* of the process that was asked about last ... */
+    int32_t live_pid;        /* ... 0: none */
 
     struct symint_kernel kernel;
     enum sym_kernel_state kernel_state;

@@ -146,6 +146,7 @@ static int read_segments(struct symint_elf *e, uint64_t offset, uint64_t count, 
         struct segment s = {
             .offset = get_word(e, p, 4, 8),
             .size = get_word(e, p, 16, 32),
+            .memory_size = get_word(e, p, 20, 40),
             .vaddr = get_word(e, p, 8, 16),
             .align = get_word(e, p, 28, 48),
             .executable = (get32(e, p + (e->wide ? 4 : 24)) & PF_X) != 0,
@@ -228,8 +229,15 @@ int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const ch
     e->sections = calloc((size_t)e->section_count + 1, sizeof(*e->sections));
     if (e->sections == NULL)
         rc = SYM_ERR_NOMEM;
-    for (uint64_t i = 0; rc == 0 && i < e->section_count; i++)
-        e->sections[i] = parse_section(e, headers + i * section_header_size(e));
+    bool code = false;
+    bool elsewhere = false;
+    for (uint64_t i = 0; rc == 0 && i < e->section_count; i++) {
+        struct section *s = &e->sections[i];
+        *s = parse_section(e, headers + i * section_header_size(e));
+        code |= s->executable && s->type != SHT_NOBITS;
+        elsewhere |= s->executable && s->type == SHT_NOBITS;
+    }
+    e->detached = elsewhere && !code;
     if (rc == 0)
         rc = name_sections(e, headers);
     free(headers);
@@ -376,6 +384,14 @@ const uint8_t *symint_elf_build_id(const struct symint_elf *e, size_t *size)
     return e->build_id_size > 0 ? e->build_id : NULL;
 }
 
+bool symint_elf_has_symtab(const struct symint_elf *e)
+{
+    for (uint64_t i = 1; e->sections != NULL && i < e->section_count; i++)
+        if (e->sections[i].type == SHT_SYMTAB)
+            return true;
+    return false;
+}
+
 /* ---- from file offsets to addresses ---- */
 
 /* Kernels of other machines than x86 may use pages up to 64 KB; a file that supports them says
@@ -398,12 +414,41 @@ static bool starts_at(const struct symint_elf *e, const struct segment *s, uint6
     return false;
 }
 
-uint32_t symint_elf_segment(const struct symint_elf *e, uint64_t mapping_offset)
+/* A debug file tells the sizes in memory only. Its one executable segment that fills the mapping
+ * begins where the mapping does. */
+static struct symint_place place_detached(const struct symint_elf *e, uint64_t file_offset,
+                                          uint64_t size)
 {
+    struct symint_place place = {.segment = SYMINT_NO_SEGMENT, .detached = true};
+    for (uint32_t i = 0; i < e->segment_count; i++) {
+        const struct segment *s = &e->segments[i];
+        if (!s->executable || s->memory_size == 0 || s->memory_size > UINT64_MAX / 2 ||
+            s->vaddr > UINT64_MAX / 2)
+            continue;
+        for (uint64_t page = 4096; page <= largest_page(e, s); page *= 2) {
+            uint64_t first = s->vaddr & ~(page - 1);
+            uint64_t end = (s->vaddr + s->memory_size + page - 1) & ~(page - 1);
+            if (end - first != size)
+                continue;
+            if (place.segment != SYMINT_NO_SEGMENT && place.segment != i)
+                return (struct symint_place){.segment = SYMINT_NO_SEGMENT, .detached = true};
+            place.segment = i;
+            place.shift = first - file_offset;
+            break;
+        }
+    }
+    return place;
+}
+
+struct symint_place symint_elf_place(const struct symint_elf *e, uint64_t file_offset,
+                                     uint64_t size)
+{
+    if (e->detached)
+        return place_detached(e, file_offset, size);
     for (uint32_t i = 0; i < e->segment_count; i++)
-        if (e->segments[i].executable && starts_at(e, &e->segments[i], mapping_offset))
-            return i;
-    return SYMINT_NO_SEGMENT;
+        if (e->segments[i].executable && starts_at(e, &e->segments[i], file_offset))
+            return (struct symint_place){.segment = i};
+    return (struct symint_place){.segment = SYMINT_NO_SEGMENT};
 }
 
 static bool in_file(const struct segment *s, uint64_t offset)
@@ -423,9 +468,13 @@ static bool in_pages(const struct symint_elf *e, const struct segment *s, uint64
     return offset >= (s->offset & ~mask) && offset <= (last | mask);
 }
 
-bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment,
+bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, const struct symint_place *place,
                       uint64_t *vaddr)
 {
+    if (place->detached) {
+        *vaddr = offset + place->shift;
+        return place->segment != SYMINT_NO_SEGMENT;
+    }
     const struct segment *found = NULL;
     bool claimed = false;
     for (uint32_t i = 0; i < e->segment_count; i++) {
@@ -436,7 +485,7 @@ bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segm
         if (!inside && (claimed || !in_pages(e, s, offset)))
             continue;
         /* Inside beats rounding; among equals the mapping's own segment, else the first. */
-        if (found == NULL || (inside && !claimed) || i == segment)
+        if (found == NULL || (inside && !claimed) || i == place->segment)
             found = s;
         claimed |= inside;
     }

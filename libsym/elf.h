@@ -25,22 +25,41 @@ void symint_elf_free(struct symint_elf *e);
 /* The build id; NULL and size 0 when the file has none. */
 const uint8_t *symint_elf_build_id(const struct symint_elf *e, size_t *size);
 
-/* Builds the symbol index. 0 with *miss NONE, or why there are no symbols; SYM_ERR_NOMEM. */
-int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why);
+/* Reads the section headers, once. 0 with *miss NONE, or what is wrong; SYM_ERR_NOMEM. */
+int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const char **why);
+/* Whether there is a .symtab; sections were read. */
+bool symint_elf_has_symtab(const struct symint_elf *e);
+
+/* Builds the index of everything that names an address: .symtab (debug's, if e has none; NULL: no
+ * debug file), else that of .gnu_debugdata; then what those leave open from .dynsym, PLT stubs and
+ * unwind data. Nothing of debug is needed afterwards. 0 with *miss NONE, or why there is nothing;
+ * SYM_ERR_NOMEM. *note (static, "" for none): what went wrong although there are names. */
+int symint_elf_index(struct symint_elf *e, struct symint_elf *debug, enum sym_miss *miss,
+                     const char **why, const char **note);
+/* Bytes that the index takes. */
+uint64_t symint_elf_index_bytes(const struct symint_elf *e);
 
 #define SYMINT_NO_SEGMENT UINT32_MAX
 
-/* The executable segment that a mapping of this file offset was made for. */
-uint32_t symint_elf_segment(const struct symint_elf *e, uint64_t mapping_offset);
+/* What a mapping shows of a file. */
+struct symint_place {
+    uint32_t segment; /* the executable segment it was made for; SYMINT_NO_SEGMENT: unknown */
+    bool detached;    /* the file is a debug file, whose offsets are not the code's: */
+    uint64_t shift;   /* vaddr = offset + shift, if segment is known */
+};
 
-/* The address, as the file states it, of a file offset seen through a mapping of that segment.
- * False: in no executable segment. */
-bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, uint32_t segment,
+/* The place of a mapping by its file offset and size. */
+struct symint_place symint_elf_place(const struct symint_elf *e, uint64_t file_offset,
+                                     uint64_t size);
+
+/* The address, as the file states it, of a file offset seen through a mapping. False: in no
+ * executable segment. */
+bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, const struct symint_place *place,
                       uint64_t *vaddr);
 
 struct symint_symbol {
     uint64_t start;
-    const char *name; /* not terminated, without version */
+    const char *name; /* not terminated, without version; NULL with SYM_ORIGIN_FDE */
     size_t name_size;
     enum sym_origin origin;
 };

@@ -14,6 +14,7 @@
 struct segment {
     uint64_t offset;
     uint64_t size; /* in the file */
+    uint64_t memory_size;
     uint64_t vaddr;
     uint64_t align;
     bool executable;
@@ -32,19 +33,22 @@ struct section {
     uint64_t entry_size; /* a claim that may be 0 */
 };
 
-/* A symbol that may name code; `source` says whose string table. */
+/* What covers addresses of the index; `source` says where its name is. */
 struct entry {
     uint64_t start;
-    uint32_t name;
+    uint32_t name; /* offset in the strings of the source */
     uint8_t source;
+    bool sizeless;
 };
 
-enum { SYMTAB, DYNSYM, SOURCES };
+/* In the order in which they fill what the ones before left open. FDE has no strings. */
+enum { SYMTAB, MINIDEBUG, DYNSYM, PLT, FDE, SOURCES };
 
 struct symint_elf {
     struct symint_input input;
-    bool wide; /* ELFCLASS64 */
-    bool swap; /* not the machine's byte order */
+    bool wide;     /* ELFCLASS64 */
+    bool swap;     /* not the machine's byte order */
+    bool detached; /* a debug file: the code it speaks about is in another file */
     uint16_t machine;
     uint64_t section_offset;
     uint64_t section_count;
@@ -64,6 +68,7 @@ struct symint_elf {
     char *strings[SOURCES];
     size_t strings_size[SOURCES];
     struct entry *entries;
+    uint32_t entry_count;
     struct symint_segments index; /* owners are entries */
 };
 
@@ -95,6 +100,15 @@ static inline uint64_t get_word(const struct symint_elf *e, const uint8_t *p, si
     return e->wide ? get64(e, p + at64) : get32(e, p + at32);
 }
 
+#define SYMINT_MAX_NAME ((size_t)64 * 1024) /* what is longer counts as this long */
+
+/* Bytes of the name at an offset in a source's strings. */
+static inline size_t symint_name_size(const struct symint_elf *e, uint8_t source, uint32_t offset)
+{
+    size_t most = e->strings_size[source] - offset;
+    return strnlen(e->strings[source] + offset, most < SYMINT_MAX_NAME ? most : SYMINT_MAX_NAME);
+}
+
 enum read_result { READ_OK, READ_SHORT, READ_FAILED };
 
 /* Reads exactly [offset, offset + size). */
@@ -105,9 +119,7 @@ enum read_result symint_elf_read(const struct symint_input *in, uint64_t offset,
 int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t size, uint8_t **out,
                     enum sym_miss *miss);
 
-/* Section headers into e->sections, unless they are there. 0 with *miss NONE, or what is wrong;
- * SYM_ERR_NOMEM. */
-int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const char **why);
+/* Forgets the section headers. */
 void symint_elf_drop_sections(struct symint_elf *e);
 
 /* The first section of that name, NULL: none, or sections were not read. */
@@ -117,6 +129,32 @@ const struct section *symint_elf_section(const struct symint_elf *e, const char 
  * has none in this file (SHT_NOBITS) or that is compressed. */
 int symint_elf_load_section(const struct symint_elf *e, const struct section *s, uint8_t **out,
                             enum sym_miss *miss);
+
+/* What a table needs from the file; offsets and sizes are claims. */
+struct symint_table_place {
+    bool found;
+    uint64_t symbols_offset, symbols_size;
+    uint64_t strings_offset, strings_size;
+    uint64_t versions_offset, versions_size;
+    uint64_t sections_offset, sections_size;
+};
+
+/* Finds .dynsym for DYNSYM, else .symtab; sections were read. 0 or SYM_ERR_NOMEM. */
+int symint_symtab_place(const struct symint_elf *e, uint8_t source,
+                        struct symint_table_place *place);
+
+struct symint_fdes;
+
+/* Reads a table of `from` and flattens it into *index, whose owners are new entries of e; its
+ * strings become those of the source. `other` limits sizeless symbols: it is .dynsym's index while
+ * another table is read. 0 with *miss NONE, NO_SYMBOLS when there is no such table, or what is
+ * wrong with it; SYM_ERR_NOMEM. */
+int symint_symtab_read(struct symint_elf *e, const struct symint_elf *from, uint8_t source,
+                       const struct symint_fdes *fdes, const struct symint_segments *other,
+                       struct symint_segments *index, enum sym_miss *miss);
+
+/* Appends to e->entries room for so many more, not counted yet. 0 or SYM_ERR_NOMEM. */
+int symint_entries_grow(struct symint_elf *e, uint32_t more);
 
 /* The file offset and the bytes that follow it in its segment, for an address any segment has. */
 bool symint_elf_offset(const struct symint_elf *e, uint64_t vaddr, uint64_t *offset,

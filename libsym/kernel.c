@@ -2,7 +2,7 @@
 /* kallsyms: which lines count, and where an entry ends. */
 #include "kernel.h"
 
-#include "locate.h"
+#include "openfile.h"
 #include "segments.h"
 #include "strtab.h"
 

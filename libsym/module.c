@@ -9,6 +9,8 @@
 
 static const char deleted[] = " (deleted)";
 
+#define SHARED_ROOT UINT64_MAX /* no process has this root */
+
 /* ---- paths ---- */
 
 static bool has_prefix(const char *p, size_t size, const char *prefix)
@@ -133,9 +135,23 @@ const struct symint_jit_name *symint_module_jit_name(const struct symint_module 
 
 /* ---- files ---- */
 
-static uint64_t file_hash(const struct symint_text *path, const struct symint_text *build_id)
+/* Without a build id a file is its inode, as far as it is known, in the root of its process. */
+static bool same_file(const struct symint_file *f, const struct symint_file *g)
 {
-    return symint_mix(path->hash ^ (build_id->hash << 1 | build_id->hash >> 63));
+    if (f->path != g->path || f->build_id != g->build_id || f->root_id != g->root_id)
+        return false;
+    const struct symint_wanted *w = &f->wanted;
+    const struct symint_wanted *v = &g->wanted;
+    return f->build_id->size > 0 ||
+           (w->inode == v->inode && w->dev_major == v->dev_major && w->dev_minor == v->dev_minor &&
+            w->has_file_state == v->has_file_state && w->file_size_bytes == v->file_size_bytes &&
+            w->file_mtime_ns == v->file_mtime_ns);
+}
+
+static uint64_t file_hash(const struct symint_file *f)
+{
+    uint64_t h = f->path->hash ^ (f->build_id->hash << 1 | f->build_id->hash >> 63) ^ f->root_id;
+    return symint_mix(f->build_id->size > 0 ? h : h ^ symint_mix(f->wanted.inode));
 }
 
 static int grow_files(struct symint_registry *r)
@@ -154,8 +170,7 @@ static int grow_files(struct symint_registry *r)
         if (slots == NULL)
             return SYM_ERR_NOMEM;
         for (uint32_t i = 0; i < r->file_count; i++) {
-            uint32_t at =
-                (uint32_t)file_hash(r->files[i]->path, r->files[i]->build_id) & (slot_count - 1);
+            uint32_t at = (uint32_t)file_hash(r->files[i]) & (slot_count - 1);
             while (slots[at] != 0)
                 at = (at + 1) & (slot_count - 1);
             slots[at] = i + 1;
@@ -167,24 +182,47 @@ static int grow_files(struct symint_registry *r)
     return 0;
 }
 
-static int find_file(struct symint_registry *r, struct symint_strings *s, const char *path,
-                     size_t path_size, const struct sym_module *module, uint32_t *file)
+static int describe_file(struct symint_strings *s, const char *path, size_t path_size,
+                         const struct sym_module *module, const struct symint_live *live,
+                         struct symint_file *f)
 {
-    const struct symint_text *name = symint_intern(s, path, path_size);
     size_t id_size = module->build_id != NULL ? module->build_id_size : 0;
-    const struct symint_text *id =
-        symint_intern(s, id_size > 0 ? (const char *)module->build_id : "", id_size);
-    if (name == NULL || id == NULL)
+    f->path = symint_intern(s, path, path_size);
+    f->build_id = symint_intern(s, id_size > 0 ? (const char *)module->build_id : "", id_size);
+    if (f->path == NULL || f->build_id == NULL)
         return SYM_ERR_NOMEM;
+    f->root_id = live->alive ? live->root_id : 0;
+    f->wanted = (struct symint_wanted){
+        .path = f->path->text,
+        .path_size = path_size,
+        .build_id = (const uint8_t *)f->build_id->text,
+        .build_id_size = id_size,
+        .start = module->start,
+        .end = module->end,
+        .live_pid = live->alive ? module->pid : 0,
+        .live_root = live->alive && live->own_root,
+        .inode = module->inode,
+        .dev_major = module->dev_major,
+        .dev_minor = module->dev_minor,
+        .has_file_state = module->has_file_state,
+        .file_size_bytes = module->file_size_bytes,
+        .file_mtime_ns = module->file_mtime_ns,
+    };
+    return 0;
+}
+
+/* The file that is equal to the wanted one, which becomes one if there is none yet. */
+static int find_file(struct symint_registry *r, struct symint_strings *s,
+                     const struct symint_file *wanted, uint32_t *file)
+{
     if (r->file_count >= UINT32_MAX / 4)
         return SYM_ERR_LIMIT;
     int rc = grow_files(r);
     if (rc != 0)
         return rc;
-    uint32_t at = (uint32_t)file_hash(name, id) & (r->slot_count - 1);
+    uint32_t at = (uint32_t)file_hash(wanted) & (r->slot_count - 1);
     for (; r->slots[at] != 0; at = (at + 1) & (r->slot_count - 1)) {
-        struct symint_file *f = r->files[r->slots[at] - 1];
-        if (f->path == name && f->build_id == id) {
+        if (same_file(r->files[r->slots[at] - 1], wanted)) {
             *file = r->slots[at] - 1;
             return 0;
         }
@@ -192,19 +230,167 @@ static int find_file(struct symint_registry *r, struct symint_strings *s, const 
     struct symint_file *f = symint_arena_alloc(&s->arena, sizeof(*f));
     if (f == NULL)
         return SYM_ERR_NOMEM;
-    f->path = name;
-    f->build_id = id;
-    f->located.detail = "";
+    *f = *wanted;
     *file = r->file_count;
     r->files[r->file_count++] = f;
     r->slots[at] = r->file_count;
     return 0;
 }
 
+static int find_module_file(struct symint_registry *r, struct symint_strings *s, const char *path,
+                            size_t path_size, const struct sym_module *module,
+                            const struct symint_live *live, uint32_t *file)
+{
+    struct symint_file wanted = {0};
+    int rc = describe_file(s, path, path_size, module, live, &wanted);
+    if (rc == 0 && wanted.build_id->size > 0) {
+        struct symint_file shared = {.build_id = wanted.build_id, .root_id = SHARED_ROOT};
+        uint32_t index;
+        shared.path = symint_intern(s, "", 0);
+        rc = shared.path == NULL ? SYM_ERR_NOMEM : find_file(r, s, &shared, &index);
+        if (rc == 0)
+            wanted.shared = r->files[index];
+    }
+    return rc != 0 ? rc : find_file(r, s, &wanted, file);
+}
+
+/* ---- images ---- */
+
+/* The list of images that have an index, the last used first. */
+static void unlist(struct symint_registry *r, struct symint_image *image)
+{
+    if (image->located.elf == NULL)
+        return;
+    if (image->previous != NULL)
+        image->previous->next = image->next;
+    else
+        r->images = image->next;
+    if (image->next != NULL)
+        image->next->previous = image->previous;
+    image->next = NULL;
+    image->previous = NULL;
+}
+
+static void list_first(struct symint_registry *r, struct symint_image *image)
+{
+    image->previous = NULL;
+    image->next = r->images;
+    if (r->images != NULL)
+        r->images->previous = image;
+    r->images = image;
+}
+
+static void drop_index(struct symint_registry *r, struct symint_image *image)
+{
+    unlist(r, image);
+    symint_elf_free(image->located.elf);
+    image->located.elf = NULL;
+    r->table_bytes -= image->bytes;
+    image->bytes = 0;
+}
+
+static void leave_image(struct symint_registry *r, struct symint_file *f)
+{
+    struct symint_image *image = f->image;
+    f->image = NULL;
+    if (image == NULL || --image->users > 0)
+        return;
+    drop_index(r, image);
+    if (image->shared != NULL)
+        image->shared->image = NULL;
+    free(image);
+}
+
+/* Drops indexes that were not used for long until the rest is within the limit. */
+static void keep_limit(struct symint_registry *r, const struct symint_image *keep)
+{
+    struct symint_image *last = r->images;
+    if (r->table_bytes <= r->memory_limit_bytes)
+        return;
+    while (last != NULL && last->next != NULL)
+        last = last->next;
+    while (last != NULL && r->table_bytes > r->memory_limit_bytes) {
+        struct symint_image *before = last->previous;
+        if (last != keep)
+            drop_index(r, last);
+        last = before;
+    }
+}
+
+/* Looks for a file, for the first time or after its index was dropped. */
+static int locate(struct symint_registry *r, struct symint_strings *s, struct symint_file *f,
+                  const struct symint_search_options *options)
+{
+    struct symint_image *image = f->image;
+    struct symint_located located;
+    if (image == NULL) {
+        image = calloc(1, sizeof(*image));
+        if (image == NULL)
+            return SYM_ERR_NOMEM;
+        image->users = 1;
+    }
+    int rc = symint_locate(&s->arena, options, &f->wanted, &located);
+    if (rc != 0) {
+        symint_elf_free(located.elf);
+        if (f->image == NULL)
+            free(image);
+        return rc;
+    }
+    image->located = located;
+    image->serial = ++r->serial;
+    f->image = image;
+    if (located.elf == NULL)
+        return 0;
+    if (f->shared != NULL && f->shared->image == NULL) {
+        f->shared->image = image;
+        image->shared = f->shared;
+    }
+    image->bytes = symint_elf_index_bytes(located.elf);
+    r->table_bytes += image->bytes;
+    list_first(r, image);
+    keep_limit(r, image);
+    return 0;
+}
+
+struct symint_image *symint_module_load(struct symint_registry *r, struct symint_strings *s,
+                                        struct symint_module *m,
+                                        const struct symint_search_options *options)
+{
+    struct symint_file *f = r->files[m->file];
+    if (f->image == NULL && f->shared != NULL && f->shared->image != NULL) {
+        f->image = f->shared->image;
+        f->image->users++;
+    }
+    /* An image that once had an index and has none lost it to the limit. */
+    bool dropped = f->image != NULL && f->image->located.elf == NULL &&
+                   f->image->located.miss == SYM_MISS_NONE;
+    if ((f->image == NULL || dropped) && locate(r, s, f, options) != 0)
+        return NULL;
+    struct symint_image *image = f->image;
+    if (image->located.elf != NULL && r->images != image) {
+        unlist(r, image);
+        list_first(r, image);
+    }
+    if (m->placed != image->serial) {
+        m->place = (struct symint_place){.segment = SYMINT_NO_SEGMENT};
+        if (image->located.elf != NULL)
+            m->place = symint_elf_place(image->located.elf, m->file_offset, m->end - m->start);
+        m->placed = image->serial;
+    }
+    return image;
+}
+
+void symint_file_invalidate(struct symint_registry *r, struct symint_file *f)
+{
+    leave_image(r, f);
+    f->generation++;
+}
+
 /* ---- API ---- */
 
 int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
-                        const struct sym_module *module, uint32_t *handle)
+                        const struct sym_module *module, const struct symint_live *live,
+                        uint32_t *handle)
 {
     const char *path = module->path != NULL ? module->path : "";
     size_t path_size = module->path == NULL ? 0 : module->path_size;
@@ -233,40 +419,17 @@ int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
         .kernel = module->kernel,
         .jit = module->jit,
         .anonymous = sym_is_anonymous_path(path, path_size),
-        .segment = SYMINT_NO_SEGMENT,
     };
     size_t base_size;
     const char *base = sym_display_path(path, path_size, &base_size);
     m->python_runtime = !m->kernel && symint_is_python_runtime(base, base_size);
-    int rc = find_file(r, s, path, path_size, module, &m->file);
+    int rc = find_module_file(r, s, path, path_size, module, live, &m->file);
     if (rc == 0)
         rc = copy_names(m, s, module);
     if (rc != 0)
         return rc;
     *handle = r->count++;
     return 0;
-}
-
-struct symint_file *symint_module_load(struct symint_registry *r, struct symint_module *m,
-                                       struct symint_arena *arena, const char *sysroot)
-{
-    struct symint_file *f = r->files[m->file];
-    if (!f->loaded) {
-        const uint8_t *id = (const uint8_t *)f->build_id->text;
-        if (symint_locate(arena, sysroot, f->path->text, f->path->size, id, f->build_id->size,
-                          &f->located) != 0) {
-            symint_elf_free(f->located.elf);
-            f->located = (struct symint_located){.detail = ""};
-            return NULL;
-        }
-        f->loaded = true;
-    }
-    if (!m->placed) {
-        if (f->located.elf != NULL)
-            m->segment = symint_elf_segment(f->located.elf, m->file_offset);
-        m->placed = true;
-    }
-    return f;
 }
 
 void symint_registry_free(struct symint_registry *r)
@@ -276,7 +439,7 @@ void symint_registry_free(struct symint_registry *r)
         symint_segments_free(&r->modules[i].name_index);
     }
     for (uint32_t i = 0; i < r->file_count; i++)
-        symint_elf_free(r->files[i]->located.elf);
+        leave_image(r, r->files[i]);
     free(r->modules);
     free(r->files);
     free(r->slots);

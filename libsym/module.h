@@ -3,17 +3,32 @@
 #ifndef SYMINT_MODULE_H
 #define SYMINT_MODULE_H
 
-#include "elf.h"
+#include "live.h"
 #include "locate.h"
 #include "segments.h"
 #include "spool/sym.h"
 #include "strtab.h"
 
+/* An ELF file that was looked for. Files whose build id is the same share it. */
+struct symint_image {
+    struct symint_located located;
+    struct symint_file *shared;           /* the file that stands for its build id; NULL: none */
+    uint32_t users;                       /* files */
+    uint32_t serial;                      /* which reading of the file this is */
+    uint64_t bytes;                       /* of the index */
+    struct symint_image *next, *previous; /* of those that have an index */
+};
+
+/* What a capture calls one file. For each build id there is one more, without a path, that knows
+ * the image which all files of that build share. */
 struct symint_file {
     const struct symint_text *path;
     const struct symint_text *build_id; /* bytes; empty when unknown */
-    bool loaded;
-    struct symint_located located;
+    struct symint_wanted wanted;        /* path and build_id are set when it is needed */
+    uint64_t root_id;                   /* of the process, see live.h */
+    struct symint_file *shared;         /* that of its build id; NULL: no build id */
+    struct symint_image *image;         /* NULL: not looked for yet */
+    uint32_t generation;                /* counts invalidations */
 };
 
 struct symint_jit_name {
@@ -30,8 +45,8 @@ struct symint_module {
     bool jit;
     bool anonymous;
     bool python_runtime;
-    bool placed;      /* segment is known */
-    uint32_t segment; /* the executable segment the mapping was made for */
+    uint32_t placed; /* serial of the image that place is about; 0: none */
+    struct symint_place place;
     struct symint_jit_name *names;
     struct symint_segments name_index; /* owners are names */
 };
@@ -43,21 +58,33 @@ struct symint_registry {
     struct symint_file **files; /* in the arena */
     uint32_t file_count;
     uint32_t file_capacity;
-    uint32_t *slots;     /* file index + 1, 0: free */
-    uint32_t slot_count; /* a power of two or 0 */
+    uint32_t *slots;      /* file index + 1, 0: free */
+    uint32_t slot_count;  /* a power of two or 0 */
+    uint64_t table_bytes; /* of all indexes */
+    uint64_t memory_limit_bytes;
+    uint32_t serial;
+    struct symint_image *images; /* those that have an index, the last used first */
 };
 
-/* Copies a module. 0, SYM_ERR_NOMEM, SYM_ERR_LIMIT, SYM_ERR_MISUSE. */
+/* Copies a module. `live` describes its process. 0, SYM_ERR_NOMEM, SYM_ERR_LIMIT,
+ * SYM_ERR_MISUSE. */
 int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
-                        const struct sym_module *module, uint32_t *handle);
+                        const struct sym_module *module, const struct symint_live *live,
+                        uint32_t *handle);
 void symint_registry_free(struct symint_registry *r);
 
 /* The recorded JIT name at an absolute address, NULL: none. */
 const struct symint_jit_name *symint_module_jit_name(const struct symint_module *m,
                                                      uint64_t address);
 
-/* The module's file, located and read at the first call. NULL: out of memory. */
-struct symint_file *symint_module_load(struct symint_registry *r, struct symint_module *m,
-                                       struct symint_arena *arena, const char *sysroot);
+/* The module's image, located and read when it is not there, and the module's place in it. Other
+ * images lose their index when there are too many. NULL: out of memory. Valid until the next
+ * call. */
+struct symint_image *symint_module_load(struct symint_registry *r, struct symint_strings *s,
+                                        struct symint_module *m,
+                                        const struct symint_search_options *options);
+
+/* Forgets what is known of a file. */
+void symint_file_invalidate(struct symint_registry *r, struct symint_file *f);
 
 #endif

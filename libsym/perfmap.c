@@ -7,7 +7,7 @@
  */
 #include "perfmap.h"
 
-#include "locate.h"
+#include "openfile.h"
 #include "strtab.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include "demangle.h"
 #include "python.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,33 +268,88 @@ static int set_linkage_name(struct sym_context *c, struct sym_frame *f, const ch
     return 0;
 }
 
+/* `NAME@plt`, with NAME readable. */
+static int set_stub_name(struct sym_context *c, struct sym_frame *f, const char *name, size_t size)
+{
+    static const char suffix[] = "@plt";
+    size_t stem_size = size - (sizeof(suffix) - 1);
+    struct symint_text *t = symint_intern_name(&c->strings, name, size);
+    if (t == NULL)
+        return SYM_ERR_NOMEM;
+    if (t->display == NULL && size > sizeof(suffix) - 1 &&
+        memcmp(name + stem_size, suffix, sizeof(suffix) - 1) == 0) {
+        struct symint_text *stem = symint_intern_name(&c->strings, name, stem_size);
+        const char *display =
+            stem != NULL ? symint_display(&c->strings, stem, c->options.demangle) : NULL;
+        if (display == NULL)
+            return SYM_ERR_NOMEM;
+        size_t room = strlen(display) + sizeof(suffix);
+        char *text = symint_arena_alloc(&c->strings.arena, room);
+        if (text == NULL)
+            return SYM_ERR_NOMEM;
+        snprintf(text, room, "%s%s", display, suffix);
+        t->display = display == stem->text ? t->text : text;
+    }
+    f->name = t->display != NULL ? t->display : t->text;
+    f->raw_name = f->name == t->text ? NULL : t->text;
+    return 0;
+}
+
+/* What a symbol says about the address, `distance` bytes behind its start. */
+static int set_symbol(const struct lookup *l, struct sym_frame *f,
+                      const struct symint_symbol *symbol, uint64_t distance)
+{
+    int rc = 0;
+    f->origin = symbol->origin;
+    set_start(f, distance);
+    if (symbol->origin == SYM_ORIGIN_FDE) {
+        f->miss = SYM_MISS_NO_SYMBOL;
+        return 0;
+    }
+    if (symbol->origin == SYM_ORIGIN_PLT)
+        rc = set_stub_name(l->c, f, symbol->name, symbol->name_size);
+    else
+        rc = set_linkage_name(l->c, f, symbol->name, symbol->name_size);
+    set_python_flags(l, f);
+    return rc;
+}
+
 static int answer_file(struct lookup *l)
 {
-    struct symint_file *file =
-        symint_module_load(&l->c->registry, l->module, &l->c->strings.arena, l->c->options.sysroot);
-    if (file == NULL)
+    struct symint_registry *r = &l->c->registry;
+    struct symint_module *m = l->module;
+    const struct symint_file *file = r->files[m->file];
+    /* Most questions were asked before: those need no index. */
+    bool known = file->image != NULL && m->placed == file->image->serial;
+    uint64_t place = (uint64_t)file->generation << 32 | m->place.segment;
+    if (known) {
+        l->answer =
+            answer_key(ANSWER_FILE, m->file, place ^ symint_mix(m->place.shift), l->query->rel);
+        if (recall(l->c, &l->answer))
+            return 0;
+    }
+    const struct symint_image *image = symint_module_load(r, &l->c->strings, m, &l->c->search);
+    if (image == NULL)
         return SYM_ERR_NOMEM;
-    if (file->located.elf == NULL)
-        return answer_address(l, file->located.miss);
-    l->answer = answer_key(ANSWER_FILE, l->module->file, l->module->segment, l->query->rel);
+    if (image->located.elf == NULL)
+        return answer_address(l, image->located.miss);
+    place = (uint64_t)file->generation << 32 | m->place.segment;
+    l->answer = answer_key(ANSWER_FILE, m->file, place ^ symint_mix(m->place.shift), l->query->rel);
     if (recall(l->c, &l->answer))
         return 0;
     struct sym_frame f = blank_frame(l);
     uint32_t number;
     uint64_t vaddr;
-    if (!symint_elf_vaddr(file->located.elf, l->query->rel, l->module->segment, &vaddr)) {
+    if (!symint_elf_vaddr(image->located.elf, l->query->rel, &m->place, &vaddr)) {
         f.miss = SYM_MISS_OUTSIDE;
-    } else if ((number = symint_elf_find(file->located.elf, vaddr)) == SYMINT_NO_SYMBOL) {
+    } else if ((number = symint_elf_find(image->located.elf, vaddr)) == SYMINT_NO_SYMBOL) {
         f.miss = SYM_MISS_NO_SYMBOL;
     } else {
-        struct symint_symbol symbol = symint_elf_symbol(file->located.elf, number);
-        int rc = set_linkage_name(l->c, &f, symbol.name, symbol.name_size);
+        struct symint_symbol symbol = symint_elf_symbol(image->located.elf, number);
+        int rc = set_symbol(l, &f, &symbol, vaddr - symbol.start);
         if (rc != 0)
             return rc;
-        f.origin = symbol.origin;
-        f.flags |= file->located.unverified ? SYM_FLAG_UNVERIFIED : 0;
-        set_start(&f, vaddr - symbol.start);
-        set_python_flags(l, &f);
+        f.flags |= image->located.unverified ? SYM_FLAG_UNVERIFIED : 0;
     }
     return remember_frame(l->c, &l->answer, &f);
 }
@@ -452,13 +508,58 @@ int sym_resolve(struct sym_context *c, const struct sym_query *query,
     return 0;
 }
 
+/* ---- many at once ---- */
+
+static uint64_t address_of(const struct sym_query *q)
+{
+    return q->module == SYM_NO_MODULE ? q->abs : q->rel;
+}
+
+static bool same_query(const struct sym_query *a, const struct sym_query *b)
+{
+    return a->module == b->module && a->pid == b->pid && a->kernel == b->kernel &&
+           a->python_allowed == b->python_allowed && a->abs == b->abs && a->rel == b->rel &&
+           a->time == b->time;
+}
+
+/* The order in which tables are walked from one end to the other: by module, then address. */
+static int sort_queries(const struct sym_query *queries, uint32_t count, struct symint_pair *order)
+{
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = (struct symint_pair){.key = address_of(&queries[i]), .value = i};
+    int rc = symint_sort_pairs(order, count);
+    for (uint32_t i = 0; i < count; i++)
+        order[i].key = queries[order[i].value].module;
+    return rc != 0 ? rc : symint_sort_pairs(order, count);
+}
+
+#define BATCH ((size_t)1 << 20) /* sorted at a time: 32 MiB */
+
 int sym_resolve_many(struct sym_context *c, const struct sym_query *queries, size_t count,
                      struct sym_answer *answers)
 {
-    for (size_t i = 0; i < count; i++) {
-        int rc = sym_resolve(c, &queries[i], &answers[i].frames, &answers[i].count);
+    if (count > 0 && (queries == NULL || answers == NULL))
+        return symint_fail(c, SYM_ERR_MISUSE, "%zu queries but no list of them or of answers",
+                           count);
+    size_t most = count < BATCH ? count : BATCH;
+    struct symint_pair *order = symint_table_alloc(most, sizeof(*order));
+    if (order == NULL)
+        return symint_fail_plain(c, SYM_ERR_NOMEM);
+    int rc = 0;
+    for (size_t at = 0; at < count && rc == 0; at += most) {
+        uint32_t n = (uint32_t)(count - at < most ? count - at : most);
+        rc = sort_queries(queries + at, n, order);
         if (rc != 0)
-            return rc;
+            symint_fail_plain(c, rc);
+        for (uint32_t i = 0; i < n && rc == 0; i++) {
+            size_t here = at + order[i].value;
+            size_t before = i > 0 ? at + order[i - 1].value : here;
+            if (i > 0 && same_query(&queries[here], &queries[before]))
+                answers[here] = answers[before];
+            else
+                rc = sym_resolve(c, &queries[here], &answers[here].frames, &answers[here].count);
+        }
     }
-    return 0;
+    free(order);
+    return rc;
 }

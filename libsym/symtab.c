@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbol tables, with or without section headers, flattened into one index. Which symbol names an
- * address is symbolization.md section 5.
+ * One symbol table, flattened. Which symbol names an address is symbolization.md section 5; what a
+ * file's several tables add to each other is elf_index.c.
  */
 #include "demangle.h"
 #include "elf_private.h"
+#include "fde.h"
 #include "segments.h"
 #include "strtab.h"
 
@@ -13,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAME ((size_t)64 * 1024) /* what is longer counts as this long */
-
 /* A table before it is flattened. */
 struct table {
+    const struct symint_elf *from; /* the file it is in */
+    uint64_t bias;                 /* that its addresses lie below those of the indexed file */
     const uint8_t *symbols;
     uint64_t count;
     const uint8_t *sections; /* SHT_SYMTAB_SHNDX, NULL: none */
@@ -42,12 +43,10 @@ struct name {
     size_t size;
 };
 
-static struct name name_of(const struct symint_elf *e, int source, uint32_t offset)
+static struct name name_of(const struct symint_elf *e, uint8_t source, uint32_t offset)
 {
-    assert(offset < e->strings_size[source]);
-    const char *text = e->strings[source] + offset;
-    size_t most = e->strings_size[source] - offset;
-    return (struct name){.text = text, .size = strnlen(text, most < MAX_NAME ? most : MAX_NAME)};
+    return (struct name){.text = e->strings[source] + offset,
+                         .size = symint_name_size(e, source, offset)};
 }
 
 /* ARM, AArch64 and RISC-V mark code and data inside functions with symbols of these names. */
@@ -68,9 +67,9 @@ static bool is_mapping_symbol(const struct symint_elf *e, const char *name)
 }
 
 /* The end of the code a value lies in, by its section or, when those are gone, by its segment. */
-static bool find_limit(const struct symint_elf *e, uint64_t section, uint64_t value,
-                       uint64_t *limit)
+static bool find_limit(const struct table *t, uint64_t section, uint64_t value, uint64_t *limit)
 {
+    const struct symint_elf *e = t->from;
     if (e->sections != NULL) {
         if (section >= e->section_count || !e->sections[section].executable)
             return false;
@@ -90,9 +89,10 @@ static bool find_limit(const struct symint_elf *e, uint64_t section, uint64_t va
     return false;
 }
 
-static bool keep_symbol(const struct symint_elf *e, const struct table *t, uint64_t i,
+static bool keep_symbol(const struct symint_elf *names, const struct table *t, uint64_t i,
                         struct candidate *out)
 {
+    const struct symint_elf *e = t->from;
     const uint8_t *p = t->symbols + i * (e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
     uint8_t info = p[e->wide ? 4 : 12];
     uint64_t section = get16(e, p + (e->wide ? 6 : 14));
@@ -113,19 +113,19 @@ static bool keep_symbol(const struct symint_elf *e, const struct table *t, uint6
     } else if (section >= SHN_LORESERVE) {
         return false;
     }
-    if (section == SHN_UNDEF || name >= e->strings_size[t->source])
+    if (section == SHN_UNDEF || name >= names->strings_size[t->source])
         return false;
-    const char *text = e->strings[t->source] + name;
+    const char *text = names->strings[t->source] + name;
     if (text[0] == '\0' || (text[0] == '.' && text[1] == 'L') || is_mapping_symbol(e, text))
         return false;
     if (e->machine == EM_ARM && function)
         value &= ~(uint64_t)1;
     uint64_t limit;
-    if (!find_limit(e, section, value, &limit))
+    if (!find_limit(t, section, value, &limit))
         return false;
     out->section = (uint32_t)section;
-    out->start = value;
-    out->end = size > UINT64_MAX - value ? UINT64_MAX : value + size;
+    out->start = value + t->bias;
+    out->end = size > UINT64_MAX - out->start ? UINT64_MAX : out->start + size;
     out->name = name;
     out->local = bind != STB_GLOBAL && bind != STB_WEAK && bind != STB_GNU_UNIQUE;
     out->weak = bind == STB_WEAK;
@@ -136,13 +136,14 @@ static bool keep_symbol(const struct symint_elf *e, const struct table *t, uint6
 }
 
 /* Names lie in another order than symbols; waiting for each would take longer than all the rest. */
-static void fetch_name(const struct symint_elf *e, const struct table *t, uint64_t i)
+static void fetch_name(const struct symint_elf *names, const struct table *t, uint64_t i)
 {
+    const struct symint_elf *e = t->from;
     if (i >= t->count)
         return;
     uint32_t name = get32(e, t->symbols + i * (e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
-    if (name < e->strings_size[t->source])
-        __builtin_prefetch(e->strings[t->source] + name);
+    if (name < names->strings_size[t->source])
+        __builtin_prefetch(names->strings[t->source] + name);
 }
 
 static size_t underscores(struct name n)
@@ -159,7 +160,7 @@ static size_t underscores(struct name n)
 
 /* Whether a is the better name of two that cover the same bytes; symbolization.md section 5,
  * "Same address". Nothing here may depend on the order of the table. */
-static bool better(const struct symint_elf *e, int source, const struct candidate *a,
+static bool better(const struct symint_elf *e, uint8_t source, const struct candidate *a,
                    const struct candidate *b)
 {
     if (a->notype != b->notype)
@@ -207,21 +208,46 @@ static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_s
         else
             high = middle;
     }
-    /* Sizeless ones there cover one address only: what reaches further has a size. */
     uint32_t owner = low > 0 ? other->owner[low - 1] : SYMINT_NO_OWNER;
-    if (owner != SYMINT_NO_OWNER &&
-        (e->entries[owner].start != start || low == other->count || other->start[low] - start > 1))
+    if (owner != SYMINT_NO_OWNER && !e->entries[owner].sizeless)
         return 0;
-    while (low < other->count && other->owner[low] == SYMINT_NO_OWNER)
+    while (low < other->count &&
+           (other->owner[low] == SYMINT_NO_OWNER || e->entries[other->owner[low]].start == start))
         low++;
     return low < other->count ? other->start[low] : UINT64_MAX;
 }
 
-/* Sweeps the symbols of one start. `next` is the next start of any symbol; `other` is the index
- * of .dynsym while .symtab is swept. */
-static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int source,
-                        const struct candidate **group, size_t count, uint64_t next,
-                        const struct candidate *all, const struct symint_segments *other)
+/* What flattening a table looks at. */
+struct flattening {
+    const struct symint_elf *elf; /* the indexed file, with the names */
+    const struct table *table;
+    const struct candidate *all;
+    const struct symint_segments *other; /* the index of .dynsym while another table is swept */
+    const struct symint_fdes *fdes;
+};
+
+/* The end of a sizeless symbol; `next` is the next start of any symbol. */
+static uint64_t sizeless_end(const struct flattening *f, const struct candidate *c, uint64_t next)
+{
+    uint64_t end = 0;
+    if (!find_limit(f->table, c->section, c->start - f->table->bias, &end))
+        return 0;
+    end += f->table->bias;
+    end = next < end ? next : end;
+    uint64_t limit = limit_by_other(f->elf, f->other, c->start);
+    end = limit < end ? limit : end;
+    if (f->table->source != DYNSYM)
+        return end;
+    /* Symbols that were stripped may follow: only unwind data tell how far this one reaches. */
+    uint64_t known = symint_fdes_end(f->fdes, c->start);
+    if (known == 0)
+        known = c->start < UINT64_MAX ? c->start + 1 : c->start;
+    return known < end ? known : end;
+}
+
+/* Sweeps the symbols of one start. */
+static void sweep_group(const struct flattening *f, struct symint_sweep *w,
+                        const struct candidate **group, size_t count, uint64_t next)
 {
     if (count > 1)
         qsort(group, count, sizeof(*group), compare_extents);
@@ -229,10 +255,10 @@ static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int 
         const struct candidate *best = group[i];
         size_t k = i + 1;
         for (; k < count && group[k]->end == best->end; k++)
-            if (better(e, source, group[k], best))
+            if (better(f->elf, f->table->source, group[k], best))
                 best = group[k];
         i = k;
-        uint32_t owner = (uint32_t)(best - all);
+        uint32_t owner = (uint32_t)(best - f->all);
         if (best->end > best->start) {
             symint_sweep_push(w, best->start, best->end, owner);
             continue;
@@ -240,24 +266,29 @@ static void sweep_group(const struct symint_elf *e, struct symint_sweep *w, int 
         symint_sweep_advance(w, best->start);
         if (w->depth > 0)
             continue; /* inside a sized symbol */
-        uint64_t end = 0;
-        find_limit(e, best->section, best->start, &end);
-        end = next < end ? next : end;
-        uint64_t limit = limit_by_other(e, other, best->start);
-        end = limit < end ? limit : end;
-        /* Nothing tells how far a sizeless dynamic symbol reaches where the other symbols were
-         * stripped. */
-        if (source == DYNSYM && best->start < UINT64_MAX)
-            end = best->start + 1;
+        uint64_t end = sizeless_end(f, best, next);
         if (end > best->start)
             symint_sweep_patch(w, best->start, end, owner);
     }
 }
 
-/* Adds the owners of an index to e->entries, which has `before` of them, and renumbers the
- * index. */
-static int keep_entries(struct symint_elf *e, struct symint_segments *index, int source,
-                        const struct candidate *all, uint32_t count, uint32_t *before)
+int symint_entries_grow(struct symint_elf *e, uint32_t more)
+{
+    if (more >= SYMINT_NO_OWNER - e->entry_count)
+        return SYM_ERR_NOMEM;
+    struct entry *entries = symint_table_alloc((size_t)e->entry_count + more, sizeof(*entries));
+    if (entries == NULL)
+        return SYM_ERR_NOMEM;
+    if (e->entry_count > 0)
+        memcpy(entries, e->entries, e->entry_count * sizeof(*entries));
+    free(e->entries);
+    e->entries = entries;
+    return 0;
+}
+
+/* Makes the owners of an index entries of e, and renumbers the index. */
+static int keep_entries(struct symint_elf *e, struct symint_segments *index, uint8_t source,
+                        const struct candidate *all, uint32_t count)
 {
     uint32_t *number = symint_table_alloc(count, sizeof(*number)); /* 0: not used yet */
     if (number == NULL)
@@ -267,32 +298,26 @@ static int keep_entries(struct symint_elf *e, struct symint_segments *index, int
     for (size_t i = 0; i < index->count; i++)
         if (index->owner[i] != SYMINT_NO_OWNER && number[index->owner[i]] == 0)
             number[index->owner[i]] = ++used;
-    struct entry *entries = NULL;
-    if (used < SYMINT_NO_OWNER - *before)
-        entries = symint_table_alloc((size_t)*before + used, sizeof(*entries));
-    if (entries == NULL) {
+    if (symint_entries_grow(e, used) != 0) {
         free(number);
         return SYM_ERR_NOMEM;
     }
-    if (*before > 0)
-        memcpy(entries, e->entries, *before * sizeof(*entries));
-    free(e->entries);
-    e->entries = entries;
     for (size_t i = 0; i < index->count; i++) {
         if (index->owner[i] == SYMINT_NO_OWNER)
             continue;
         const struct candidate *c = &all[index->owner[i]];
-        uint32_t at = *before + number[index->owner[i]] - 1;
-        entries[at] = (struct entry){.start = c->start, .name = c->name, .source = (uint8_t)source};
+        uint32_t at = e->entry_count + number[index->owner[i]] - 1;
+        e->entries[at] = (struct entry){
+            .start = c->start, .name = c->name, .source = source, .sizeless = c->end == c->start};
         index->owner[i] = at;
     }
-    *before += used;
+    e->entry_count += used;
     free(number);
     return 0;
 }
 
 /* Flattens one table. */
-static int flatten(struct symint_elf *e, const struct table *t, uint32_t *entry_count,
+static int flatten(struct symint_elf *e, const struct table *t, const struct symint_fdes *fdes,
                    const struct symint_segments *other, struct symint_segments *index)
 {
     int rc = SYM_ERR_NOMEM;
@@ -328,16 +353,16 @@ static int flatten(struct symint_elf *e, const struct table *t, uint32_t *entry_
     group = malloc(largest * sizeof(*group));
     if (group == NULL || symint_sweep_start(&sweep, index, count) != 0)
         goto done;
+    struct flattening f = {.elf = e, .table = t, .all = all, .other = other, .fdes = fdes};
     for (uint32_t i = 0; i < count;) {
         uint32_t k = i;
         for (; k < count && pairs[k].key == pairs[i].key; k++)
             group[k - i] = &all[pairs[k].value];
-        sweep_group(e, &sweep, t->source, group, k - i, k < count ? pairs[k].key : UINT64_MAX, all,
-                    other);
+        sweep_group(&f, &sweep, group, k - i, k < count ? pairs[k].key : UINT64_MAX);
         i = k;
     }
     symint_sweep_finish(&sweep);
-    rc = keep_entries(e, index, t->source, all, count, entry_count);
+    rc = keep_entries(e, index, t->source, all, count);
     if (rc != 0)
         symint_segments_free(index);
 done:
@@ -347,260 +372,64 @@ done:
     return rc;
 }
 
-/* What a table needs from the file; offsets and sizes are claims. */
-struct table_place {
-    bool found;
-    uint64_t symbols_offset, symbols_size;
-    uint64_t strings_offset, strings_size;
-    uint64_t versions_offset, versions_size;
-    uint64_t sections_offset, sections_size;
-};
-
-static void place_by_sections(const struct symint_elf *e, uint32_t type, struct table_place *place)
+/* Prelinked files lie elsewhere than their debug files say. */
+static uint64_t bias_of(const struct symint_elf *e, const struct symint_elf *from)
 {
-    uint64_t at = 0;
-    for (uint64_t i = 1; i < e->section_count; i++) {
-        const struct section *s = &e->sections[i];
-        if (s->type == type && !place->found && s->link < e->section_count) {
-            at = i;
-            place->found = true;
-            place->symbols_offset = s->offset;
-            place->symbols_size = s->size;
-            place->strings_offset = e->sections[s->link].offset;
-            place->strings_size = e->sections[s->link].size;
-        }
-    }
-    for (uint64_t i = 1; i < e->section_count && place->found; i++) {
-        const struct section *s = &e->sections[i];
-        if (s->type == SHT_GNU_versym && s->link == at) {
-            place->versions_offset = s->offset;
-            place->versions_size = s->size;
-        } else if (s->type == SHT_SYMTAB_SHNDX && s->link == at) {
-            place->sections_offset = s->offset;
-            place->sections_size = s->size;
-        }
-    }
+    if (e == from || e->segment_count == 0 || from->segment_count == 0)
+        return 0;
+    return e->segments[0].vaddr - from->segments[0].vaddr;
 }
 
-/* The number of dynamic symbols, which only the hash tables tell; 0: unknown. */
-static int count_dynamic_symbols(const struct symint_elf *e, uint64_t hash, uint64_t gnu_hash,
-                                 uint64_t *count)
+int symint_symtab_read(struct symint_elf *e, const struct symint_elf *from, uint8_t source,
+                       const struct symint_fdes *fdes, const struct symint_segments *other,
+                       struct symint_segments *index, enum sym_miss *miss)
 {
-    uint64_t offset;
-    uint64_t room;
-    uint8_t head[16];
-    *count = 0;
-    if (hash != 0 && symint_elf_offset(e, hash, &offset, &room) && room >= 8 &&
-        symint_elf_read(&e->input, offset, 8, head) == READ_OK) {
-        *count = get32(e, head + 4); /* one chain entry for every symbol */
-        return 0;
-    }
-    if (gnu_hash == 0 || !symint_elf_offset(e, gnu_hash, &offset, &room) || room < 16 ||
-        symint_elf_read(&e->input, offset, 16, head) != READ_OK)
-        return 0;
-    uint64_t buckets = get32(e, head);
-    uint64_t first = get32(e, head + 4);
-    uint64_t skip = 16 + (uint64_t)get32(e, head + 8) * (e->wide ? 8 : 4);
-    if (skip > room || buckets > (room - skip) / 4)
-        return 0;
-    uint8_t *words;
-    enum sym_miss miss;
-    int rc = symint_elf_load(&e->input, offset + skip, room - skip, &words, &miss);
-    if (words == NULL)
-        return rc;
-    uint64_t last = 0;
-    for (uint64_t i = 0; i < buckets; i++) {
-        uint64_t bucket = get32(e, words + i * 4);
-        last = bucket > last ? bucket : last;
-    }
-    *count = first;
-    if (last >= first && last != 0) {
-        /* The last chain ends at the entry whose lowest bit is set. */
-        uint64_t chains = (room - skip) / 4 - buckets;
-        uint64_t i = last - first;
-        while (i < chains && (get32(e, words + (buckets + i) * 4) & 1) == 0)
-            i++;
-        *count = i < chains ? first + i + 1 : 0;
-    }
-    free(words);
-    return 0;
-}
-
-/* The dynamic symbol table of a file without section headers. */
-static int place_by_dynamic(const struct symint_elf *e, struct table_place *place)
-{
-    uint8_t *dynamic;
-    enum sym_miss miss;
-    uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0, gnu_hash = 0, versions = 0;
-    int rc = symint_elf_load(&e->input, e->dynamic_offset, e->dynamic_size, &dynamic, &miss);
-    if (dynamic == NULL)
-        return rc;
-    uint64_t size = e->wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn);
-    for (uint64_t at = 0; e->dynamic_size - at >= size; at += size) {
-        uint64_t tag = get_word(e, dynamic + at, 0, 0);
-        uint64_t value = get_word(e, dynamic + at, 4, 8);
-        if (tag == DT_NULL)
-            break;
-        switch (tag) {
-        case DT_SYMTAB:
-            symbols = value;
-            break;
-        case DT_STRTAB:
-            strings = value;
-            break;
-        case DT_STRSZ:
-            strings_size = value;
-            break;
-        case DT_HASH:
-            hash = value;
-            break;
-        case DT_GNU_HASH:
-            gnu_hash = value;
-            break;
-        case DT_VERSYM:
-            versions = value;
-            break;
-        default:
-            break;
-        }
-    }
-    free(dynamic);
-    uint64_t count;
-    uint64_t symbols_room;
-    uint64_t strings_room;
-    rc = count_dynamic_symbols(e, hash, gnu_hash, &count);
-    if (rc != 0 || count == 0 ||
-        !symint_elf_offset(e, symbols, &place->symbols_offset, &symbols_room) ||
-        !symint_elf_offset(e, strings, &place->strings_offset, &strings_room))
-        return rc;
-    uint64_t entry_size = e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-    place->symbols_size = count <= symbols_room / entry_size ? count * entry_size : symbols_room;
-    place->strings_size = strings_size < strings_room ? strings_size : strings_room;
-    place->found = true;
-    uint64_t versions_room;
-    if (versions != 0 && symint_elf_offset(e, versions, &place->versions_offset, &versions_room))
-        place->versions_size = count <= versions_room / 2 ? count * 2 : versions_room;
-    return 0;
-}
-
-/* Reads one table and flattens it. *miss: NONE, or what is wrong with it. */
-static int read_table(struct symint_elf *e, const struct table_place *place, uint8_t source,
-                      uint32_t *entry_count, const struct symint_segments *other,
-                      struct symint_segments *index, enum sym_miss *miss)
-{
-    struct table t = {.source = source};
+    struct table t = {.from = from, .source = source, .bias = bias_of(e, from)};
+    struct symint_table_place place;
     uint8_t *symbols = NULL;
     uint8_t *strings = NULL;
     uint8_t *versions = NULL;
     uint8_t *sections = NULL;
     enum sym_miss ignored;
-    uint64_t entry_size = e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+    uint64_t entry_size = from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 
     *index = (struct symint_segments){0};
-    int rc = symint_elf_load(&e->input, place->symbols_offset, place->symbols_size, &symbols, miss);
+    *miss = SYM_MISS_NO_SYMBOLS;
+    int rc = symint_symtab_place(from, source, &place);
+    if (rc != 0 || !place.found)
+        return rc;
+    rc = symint_elf_load(&from->input, place.symbols_offset, place.symbols_size, &symbols, miss);
     if (symbols == NULL)
         goto done;
     t.symbols = symbols;
-    t.count = place->symbols_size / entry_size;
+    t.count = place.symbols_size / entry_size;
     if (t.count >= SYMINT_NO_OWNER) {
         *miss = SYM_MISS_DAMAGED;
         goto done;
     }
-    rc = symint_elf_load(&e->input, place->strings_offset, place->strings_size, &strings, miss);
+    rc = symint_elf_load(&from->input, place.strings_offset, place.strings_size, &strings, miss);
     if (strings == NULL)
         goto done;
     e->strings[source] = (char *)strings;
-    e->strings_size[source] = (size_t)place->strings_size;
+    e->strings_size[source] = (size_t)place.strings_size;
     /* Without these two tables the rest is as good. */
-    if (place->versions_size > 0) {
-        rc = symint_elf_load(&e->input, place->versions_offset, place->versions_size, &versions,
+    if (place.versions_size > 0) {
+        rc = symint_elf_load(&from->input, place.versions_offset, place.versions_size, &versions,
                              &ignored);
         t.versions = versions;
-        t.version_count = versions != NULL ? place->versions_size / 2 : 0;
+        t.version_count = versions != NULL ? place.versions_size / 2 : 0;
     }
-    if (rc == 0 && place->sections_size > 0) {
-        rc = symint_elf_load(&e->input, place->sections_offset, place->sections_size, &sections,
+    if (rc == 0 && place.sections_size > 0) {
+        rc = symint_elf_load(&from->input, place.sections_offset, place.sections_size, &sections,
                              &ignored);
         t.sections = sections;
-        t.section_count = sections != NULL ? place->sections_size / 4 : 0;
+        t.section_count = sections != NULL ? place.sections_size / 4 : 0;
     }
     if (rc == 0)
-        rc = flatten(e, &t, entry_count, other, index);
+        rc = flatten(e, &t, fdes, other, index);
 done:
     free(symbols);
     free(versions);
     free(sections);
     return rc;
-}
-
-int symint_elf_index(struct symint_elf *e, enum sym_miss *miss, const char **why)
-{
-    struct table_place places[SOURCES] = {{0}};
-    struct symint_segments found[SOURCES] = {{0}};
-    uint32_t entry_count = 0;
-    int rc = 0;
-
-    *miss = SYM_MISS_NONE;
-    if (e->section_count > 0) {
-        rc = symint_elf_read_sections(e, miss, why);
-        if (rc != 0 || *miss != SYM_MISS_NONE)
-            return rc;
-        place_by_sections(e, SHT_SYMTAB, &places[SYMTAB]);
-        place_by_sections(e, SHT_DYNSYM, &places[DYNSYM]);
-    } else if (e->dynamic_size > 0) {
-        rc = place_by_dynamic(e, &places[DYNSYM]);
-    }
-    enum sym_miss damage = SYM_MISS_NONE;
-    bool any = false;
-    for (uint8_t i = SOURCES;
-         i-- > 0 && rc == 0;) { /* .dynsym first: it limits sizeless symbols of .symtab */
-        if (!places[i].found)
-            continue;
-        const struct symint_segments none = {0};
-        enum sym_miss table_miss;
-        rc = read_table(e, &places[i], i, &entry_count, i == SYMTAB ? &found[DYNSYM] : &none,
-                        &found[i], &table_miss);
-        any |= table_miss == SYM_MISS_NONE;
-        damage = table_miss != SYM_MISS_NONE ? table_miss : damage;
-    }
-    symint_elf_drop_sections(e);
-    if (rc == 0)
-        rc = symint_segments_merge(&found[SYMTAB], &found[DYNSYM]);
-    if (rc != 0) {
-        symint_segments_free(&found[SYMTAB]);
-        symint_segments_free(&found[DYNSYM]);
-        for (int i = 0; i < SOURCES; i++) {
-            free(e->strings[i]);
-            e->strings[i] = NULL;
-        }
-        free(e->entries);
-        e->entries = NULL;
-        return rc;
-    }
-    e->index = found[SYMTAB];
-    if (!any && damage != SYM_MISS_NONE) {
-        *miss = damage;
-        *why = "its symbol table is not inside the file";
-    } else if (!any) {
-        *miss = SYM_MISS_NO_SYMBOLS;
-        *why = "it has no symbol table";
-    }
-    return 0;
-}
-
-uint32_t symint_elf_find(const struct symint_elf *e, uint64_t vaddr)
-{
-    return symint_segments_find(&e->index, vaddr);
-}
-
-struct symint_symbol symint_elf_symbol(const struct symint_elf *e, uint32_t number)
-{
-    const struct entry *entry = &e->entries[number];
-    struct name n = name_of(e, entry->source, entry->name);
-    return (struct symint_symbol){
-        .start = entry->start,
-        .name = n.text,
-        .name_size = symint_cut_version(n.text, n.size),
-        .origin = entry->source == SYMTAB ? SYM_ORIGIN_SYMTAB : SYM_ORIGIN_DYNSYM,
-    };
 }

@@ -7,6 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+static bool vaddr_of(const struct symint_elf *e, uint64_t offset, uint64_t mapping, uint64_t *vaddr)
+{
+    struct symint_place place = symint_elf_place(e, mapping, 0x2000);
+    return symint_elf_vaddr(e, offset, &place, vaddr);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void ask(const struct symint_elf *e, uint64_t vaddr)
@@ -29,12 +35,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct symint_elf *e;
     enum sym_miss miss;
     const char *why;
+    const char *note;
     if (symint_elf_open(&input, &e, &miss, &why) != 0 || e == NULL)
         return 0;
-    if (symint_elf_index(e, &miss, &why) == 0) {
+    if (symint_elf_index(e, NULL, &miss, &why, &note) == 0) {
         for (uint64_t offset = 0; offset < 0x4000; offset += 0x10) {
             uint64_t vaddr;
-            if (symint_elf_vaddr(e, offset, symint_elf_segment(e, offset & 0xf000), &vaddr))
+            if (vaddr_of(e, offset, offset & 0xf000, &vaddr))
                 ask(e, vaddr);
             ask(e, 0x400000 + offset);
         }

@@ -33,6 +33,7 @@ static int by_address(const char *path)
     struct symint_elf *elf;
     enum sym_miss miss;
     const char *why = "";
+    const char *note;
     int fd;
     int error;
     uint64_t address;
@@ -42,7 +43,7 @@ static int by_address(const char *path)
     }
     struct symint_input input = {.fd = fd, .size = (uint64_t)st.st_size};
     if (symint_elf_open(&input, &elf, &miss, &why) != 0 || elf == NULL ||
-        symint_elf_index(elf, &miss, &why) != 0) {
+        symint_elf_index(elf, NULL, &miss, &why, &note) != 0) {
         fprintf(stderr, "lookup: %s: %s\n", path, why);
         close(fd);
         return 1;

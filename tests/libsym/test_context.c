@@ -480,7 +480,7 @@ static void without_native_only_recorded_names_count(void **state)
     assert_string_equal(ask_jit(c, add_jit(c, true, names, 1), 0)->name, "f");
     uint32_t m = add(c, at("good"), ID);
     assert_int_equal(ask(c, m, 0x14)->miss, SYM_MISS_DISABLED);
-    assert_false(c->registry.files[c->registry.modules[m].file]->loaded);
+    assert_null(c->registry.files[c->registry.modules[m].file]->image);
     assert_int_equal(ask_abs(c, 0x1010, 42, true)->miss, SYM_MISS_DISABLED);
     struct sym_perf_map_state s;
     assert_int_equal(sym_perf_map_state(c, 42, &s), 0);

@@ -28,13 +28,21 @@ static struct loaded load_image(const struct image *image)
     size_t size;
     enum sym_miss miss;
     const char *why = "";
+    const char *note;
     l.data = image_build(image, &size);
     struct symint_input input = {.fd = -1, .memory = l.data, .size = size};
     assert_int_equal(symint_elf_open(&input, &l.elf, &miss, &why), 0);
     if (l.elf == NULL)
         fail_msg("not opened: %s", why);
-    assert_int_equal(symint_elf_index(l.elf, &miss, &why), 0);
+    assert_int_equal(symint_elf_index(l.elf, NULL, &miss, &why, &note), 0);
     return l;
+}
+
+/* A file offset seen through a mapping that begins at another. */
+static bool vaddr_of(const struct symint_elf *e, uint64_t offset, uint64_t mapping, uint64_t *vaddr)
+{
+    struct symint_place place = symint_elf_place(e, mapping, UINT64_MAX);
+    return symint_elf_vaddr(e, offset, &place, vaddr);
 }
 
 static void unload(struct loaded *l)
@@ -178,7 +186,8 @@ static void every_class_and_byte_order_is_read(void **state)
         assert_memory_equal(symint_elf_build_id(l.elf, &size), "12345678901234567890", 20);
         assert_int_equal(size, 20);
         uint64_t vaddr;
-        assert_true(symint_elf_vaddr(l.elf, IMAGE_TEXT_OFFSET + 5, SYMINT_NO_SEGMENT, &vaddr));
+        const struct symint_place nowhere = {.segment = SYMINT_NO_SEGMENT};
+        assert_true(symint_elf_vaddr(l.elf, IMAGE_TEXT_OFFSET + 5, &nowhere, &vaddr));
         assert_int_equal(vaddr, BASE + 5);
         check(&l, 0x58, "d", 0x50);
         check(&l, 0x18, i & 4 ? NULL : "f", 0x10);
@@ -444,8 +453,7 @@ static void check_vaddr(const struct symint_elf *elf, uint64_t offset, uint64_t 
                         uint64_t expected)
 {
     uint64_t vaddr = 0;
-    assert_int_equal(symint_elf_vaddr(elf, offset, symint_elf_segment(elf, mapping), &vaddr),
-                     found);
+    assert_int_equal(vaddr_of(elf, offset, mapping, &vaddr), found);
     if (found)
         assert_int_equal(vaddr, expected);
 }
@@ -555,17 +563,18 @@ static void exercise(const uint8_t *data, size_t size)
     struct symint_elf *elf;
     enum sym_miss miss = SYM_MISS_NONE;
     const char *why = NULL;
+    const char *note;
     assert_int_equal(symint_elf_open(&input, &elf, &miss, &why), 0);
     if (elf == NULL) {
         assert_int_not_equal(miss, SYM_MISS_NONE);
         assert_non_null(why);
         return;
     }
-    assert_int_equal(symint_elf_index(elf, &miss, &why), 0);
+    assert_int_equal(symint_elf_index(elf, NULL, &miss, &why, &note), 0);
     for (uint64_t at = 0; at < 0x100; at += 3) {
         uint64_t vaddr = BASE + at;
         uint32_t number;
-        symint_elf_vaddr(elf, IMAGE_TEXT_OFFSET + at, symint_elf_segment(elf, 0x1000), &vaddr);
+        vaddr_of(elf, IMAGE_TEXT_OFFSET + at, 0x1000, &vaddr);
         number = symint_elf_find(elf, vaddr);
         if (number != SYMINT_NO_SYMBOL) {
             struct symint_symbol s = symint_elf_symbol(elf, number);
@@ -649,6 +658,7 @@ static void what_is_wrong_with_a_file_is_told(void **state)
     struct symint_elf *elf;
     enum sym_miss miss;
     const char *why;
+    const char *note;
     struct symint_input text = {
         .fd = -1, .memory = (const uint8_t *)"#!/bin/sh\necho\n", .size = 15};
     assert_int_equal(symint_elf_open(&text, &elf, &miss, &why), 0);
@@ -665,7 +675,7 @@ static void what_is_wrong_with_a_file_is_told(void **state)
     cut.size = size - 1; /* the section headers are last */
     assert_int_equal(symint_elf_open(&cut, &elf, &miss, &why), 0);
     assert_non_null(elf);
-    assert_int_equal(symint_elf_index(elf, &miss, &why), 0);
+    assert_int_equal(symint_elf_index(elf, NULL, &miss, &why, &note), 0);
     assert_int_equal(miss, SYM_MISS_DAMAGED);
     symint_elf_free(elf);
     free(data);
@@ -675,7 +685,7 @@ static void what_is_wrong_with_a_file_is_told(void **state)
     cut = (struct symint_input){.fd = -1, .memory = data, .size = size};
     assert_int_equal(symint_elf_open(&cut, &elf, &miss, &why), 0);
     assert_non_null(elf);
-    assert_int_equal(symint_elf_index(elf, &miss, &why), 0);
+    assert_int_equal(symint_elf_index(elf, NULL, &miss, &why, &note), 0);
     assert_int_equal(miss, SYM_MISS_NO_SYMBOLS);
     symint_elf_free(elf);
     free(data);

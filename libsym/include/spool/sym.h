@@ -295,7 +295,7 @@ const char *sym_miss_text(enum sym_miss miss);
 enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail);
 
 /* Forgets a module's file: the next query looks for it again. Answers that were given stay valid.
- * 0, ERR_NOMEM or ERR_MISUSE (an unknown handle). */
+ * 0 or ERR_MISUSE (an unknown handle). */
 SYM_MUST_CHECK int sym_module_invalidate(struct sym_context *c, uint32_t handle);
 
 /* Bytes that symbol tables of files take now (what memory_limit_bytes limits). */
