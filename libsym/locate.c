@@ -39,6 +39,7 @@ struct search {
     struct opened binary;
     const char *binary_root; /* in which the binary was found; NULL: ours */
     struct opened debug;
+    bool root_unknown; /* the process has a root of its own that we may not look into */
     bool verified;
     struct symint_located *out;
 };
@@ -200,7 +201,7 @@ static int check_identity(struct search *s, const struct opened *f)
             return 0;
         return set_detail(s, "%s: its size or time of change is not the recorded one", f->path);
     }
-    s->verified = same_inode(s, &st);
+    s->verified = !s->root_unknown && same_inode(s, &st);
     return 1;
 }
 
@@ -569,6 +570,29 @@ static int build(struct search *s)
     return rc;
 }
 
+/* The root in which recorded paths lie. That of a process which may not be looked at is taken for
+ * ours: most are, and what is found is marked. */
+static int choose_root(struct search *s)
+{
+    const struct symint_search_options *o = s->options;
+    if (o->sysroot != NULL) {
+        if (strcmp(o->sysroot, "/") == 0)
+            return 0;
+        s->root = strdup(o->sysroot);
+    } else if (s->wanted->live_root) {
+        s->root = symint_live_root(o->system, s->wanted->live_pid);
+        if (s->root != NULL && access(s->root, X_OK) != 0) {
+            free(s->root);
+            s->root = NULL;
+            s->root_unknown = true;
+            return 0;
+        }
+    } else {
+        return 0;
+    }
+    return s->root == NULL ? SYM_ERR_NOMEM : 0;
+}
+
 int symint_locate(struct symint_arena *arena, const struct symint_search_options *options,
                   const struct symint_wanted *wanted, struct symint_located *out)
 {
@@ -585,15 +609,9 @@ int symint_locate(struct symint_arena *arena, const struct symint_search_options
         w.path = "";
         w.path_size = 0;
     }
-    if (options->sysroot != NULL)
-        s.root = strcmp(options->sysroot, "/") != 0 ? strdup(options->sysroot) : NULL;
-    else if (wanted->live_root)
-        s.root = symint_live_root(options->system, wanted->live_pid);
-    if (s.root == NULL && ((options->sysroot != NULL && strcmp(options->sysroot, "/") != 0) ||
-                           (options->sysroot == NULL && wanted->live_root)))
-        return SYM_ERR_NOMEM;
-
-    rc = find_binary(&s);
+    rc = choose_root(&s);
+    if (rc == 0)
+        rc = find_binary(&s);
     if (rc == 0 && s.binary.elf != NULL) {
         out->miss = SYM_MISS_NONE;
         out->detail = "";

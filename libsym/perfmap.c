@@ -7,7 +7,6 @@
  */
 #include "perfmap.h"
 
-#include "openfile.h"
 #include "strtab.h"
 
 #include <errno.h>
@@ -325,17 +324,11 @@ static int read_map(struct symint_perf_map *m, int fd, size_t *size)
     return rc;
 }
 
-int symint_perf_map_load(struct symint_perf_map *m, const char *path, enum sym_miss *miss)
+int symint_perf_map_load(struct symint_perf_map *m, int fd, enum sym_miss *miss)
 {
-    int error;
-    int fd;
     size_t size;
     *m = (struct symint_perf_map){0};
-    int rc = symint_open_regular(NULL, path, &fd, miss, &error);
-    if (rc != 0 || fd < 0)
-        return rc;
-    rc = read_map(m, fd, &size);
-    close(fd);
+    int rc = read_map(m, fd, &size);
     if (rc == 0 && m->count > 0)
         rc = flatten(m);
     if (rc == 0) {

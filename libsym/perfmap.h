@@ -24,10 +24,10 @@ struct symint_perf_map {
 /* Parses a map in memory, and frees its text (malloc'ed). 0; SYM_ERR_NOMEM; SYM_ERR_LIMIT (nothing
  * is kept then). */
 int symint_perf_map_parse(struct symint_perf_map *m, char *text, size_t size);
-/* Reads the map at a path. 0 with *miss NONE, or why there is no map: NO_FILE, UNREADABLE,
- * NOT_REGULAR, TOO_LARGE (for a limit, or for memory) or DAMAGED (no line of it is an entry).
+/* Reads a map from a descriptor, which stays the caller's. 0 with *miss NONE, or why there is no
+ * map: UNREADABLE, TOO_LARGE (for a limit, or for memory) or DAMAGED (no line of it is an entry).
  * SYM_ERR_NOMEM when there is not even memory for a small one. */
-int symint_perf_map_load(struct symint_perf_map *m, const char *path, enum sym_miss *miss);
+int symint_perf_map_load(struct symint_perf_map *m, int fd, enum sym_miss *miss);
 void symint_perf_map_free(struct symint_perf_map *m);
 
 /* The entry that contains an address, NULL: none. */

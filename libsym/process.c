@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Perf maps of processes: which file is a process's own, read when a query first needs it. */
+/*
+ * Perf maps of processes: which file is a process's own, read when a query first needs it. Folders
+ * that the user names are taken at their word. /tmp is everyone's and outlives processes and often
+ * boots, so a map there must have been written while the capture's process was there.
+ */
 #include "context.h"
+#include "live.h"
+#include "openfile.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 bool symint_perf_map_allowed(const struct sym_context *c, int32_t pid)
 {
@@ -34,6 +44,146 @@ static size_t find_process(const struct sym_context *c, int32_t pid)
     return low;
 }
 
+/* ---- which file ---- */
+
+struct search {
+    struct sym_context *c;
+    struct symint_process *p;
+    struct symint_live live;
+};
+
+/* Keeps why there is no map, of the file that says most: the first one, unless a later one is
+ * another process's. */
+static void note_miss(struct symint_process *p, enum sym_miss miss, const char *path)
+{
+    if (p->path == NULL || (p->miss == SYM_MISS_NO_FILE && miss == SYM_MISS_STALE)) {
+        p->miss = miss;
+        p->path = path;
+    }
+}
+
+/* Whether a map in a folder of the running system was written by another process than the
+ * capture's. A map is appended to as long as its process lives, so its time says that the process
+ * was there then. */
+static bool is_stale(const struct search *s, const struct stat *st)
+{
+    const struct sym_context *c = s->c;
+    const struct symint_live *live = &s->live;
+    uint64_t time_us = 0;
+    uint64_t boot_s = 0;
+    bool knows_boot = symint_boot_time_s(c->system, &boot_s);
+    if (st->st_mtim.tv_sec > 0 && st->st_mtim.tv_sec < INT64_MAX / 1000000)
+        time_us = (uint64_t)st->st_mtim.tv_sec * 1000000 + (uint64_t)st->st_mtim.tv_nsec / 1000;
+    if (c->boot == SYMINT_BOOT_OTHER)
+        return !knows_boot || time_us / 1000000 >= boot_s;
+    time_us += SYMINT_CLOCK_SLACK_US;
+    if (c->boot == SYMINT_BOOT_SAME && knows_boot && time_us / 1000000 < boot_s)
+        return true;
+    switch (live->age) {
+    case SYMINT_AGE_OLD_ENOUGH: /* the capture's own, if it is the same boot */
+        return c->boot == SYMINT_BOOT_SAME && time_us < live->start_time_us;
+    case SYMINT_AGE_YOUNGER: /* what was written before it began may be the capture's */
+        return time_us >= live->start_time_us;
+    default:
+        return false;
+    }
+}
+
+/* Uses the map at a path (in a root, when that is not NULL). `shown` is the path that users see,
+ * in the arena. 1: this is the file, whatever came of reading it; 0: go on; SYM_ERR_NOMEM. */
+static int try_map(struct search *s, const char *root, const char *path, const char *shown,
+                   bool vouched)
+{
+    struct symint_process *p = s->p;
+    enum sym_miss miss;
+    struct stat st;
+    int error;
+    int fd;
+    int rc = symint_open_regular(root, path, &fd, &miss, &error);
+    if (rc != 0)
+        return rc;
+    bool known = fd >= 0 ? fstat(fd, &st) == 0 : root == NULL && stat(path, &st) == 0;
+    if (miss != SYM_MISS_NO_FILE && !vouched && known && is_stale(s, &st))
+        miss = SYM_MISS_STALE;
+    if (miss == SYM_MISS_NO_FILE || miss == SYM_MISS_STALE) {
+        note_miss(p, miss, shown);
+    } else {
+        rc = miss == SYM_MISS_NONE ? symint_perf_map_load(&p->map, fd, &miss) : 0;
+        p->miss = miss;
+        p->path = shown;
+        if (rc == 0)
+            rc = 1;
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* `ROOT` `FOLDER/perf-PID.map` in the arena; NULL: out of memory. */
+static char *map_path(struct search *s, const char *root, const char *folder, int32_t pid)
+{
+    size_t room = strlen(root) + strlen(folder) + 32;
+    char *path = symint_arena_alloc(&s->c->strings.arena, room);
+    if (path != NULL)
+        snprintf(path, room, "%s%s/perf-%" PRId32 ".map", root, folder, pid);
+    return path;
+}
+
+/* As try_map, for a folder. */
+static int try_folder(struct search *s, const char *folder, int32_t pid, bool vouched)
+{
+    const char *path = map_path(s, "", folder, pid);
+    return path == NULL ? SYM_ERR_NOMEM : try_map(s, NULL, path, path, vouched);
+}
+
+/* As try_map, for /tmp in the root of a live process that is not ours. When we may not go there,
+ * whether it has a map is not known, and the search goes on. */
+static int try_root(struct search *s)
+{
+    char *root = symint_live_root(s->c->system, s->p->pid);
+    const char *path = root != NULL ? map_path(s, root, "/tmp", s->live.inner_pid) : NULL;
+    int rc = SYM_ERR_NOMEM;
+    if (path != NULL && access(root, X_OK) != 0 && errno != ENOENT) {
+        note_miss(s->p, SYM_MISS_UNREADABLE, path);
+        rc = 0;
+    } else if (path != NULL) {
+        rc = try_map(s, root, path + strlen(root), path, false);
+    }
+    free(root);
+    return rc;
+}
+
+/* As try_map, for the places where a process of this machine leaves its map. A runtime in a PID
+ * namespace knows only its inner id; an agent outside writes under the one that we know. */
+static int try_tmp(struct search *s)
+{
+    int32_t pid = s->p->pid;
+    int rc = 0;
+    symint_live_read(s->c->system, &s->c->capture, s->c->boot, pid, &s->live);
+    if (s->live.alive && s->live.own_root)
+        rc = try_root(s);
+    else if (s->live.alive && s->live.inner_pid != pid)
+        rc = try_folder(s, "/tmp", s->live.inner_pid, false);
+    return rc != 0 ? rc : try_folder(s, "/tmp", pid, false);
+}
+
+/* Finds and reads the process's map. 0 or SYM_ERR_NOMEM. */
+static int load_map(struct search *s)
+{
+    const struct sym_options *o = &s->c->options;
+    int32_t pid = s->p->pid;
+    int rc = 0;
+    for (size_t i = 0; i < o->symbol_dir_count && rc == 0; i++)
+        rc = try_folder(s, o->symbol_dirs[i], pid, true);
+    if (rc == 0)
+        rc = o->perf_map_dir != NULL ? try_folder(s, o->perf_map_dir, pid, true) : try_tmp(s);
+    if (rc == 0 && s->c->capture.folder != NULL)
+        rc = try_folder(s, s->c->capture.folder, pid, true);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- for other files ---- */
+
 int symint_process_get(struct sym_context *c, int32_t pid, const struct symint_process **out)
 {
     size_t at = find_process(c, pid);
@@ -51,17 +201,13 @@ int symint_process_get(struct sym_context *c, int32_t pid, const struct symint_p
         c->processes.capacity = capacity;
     }
     struct symint_process *p = symint_arena_alloc(&c->strings.arena, sizeof(*p));
-    const char *dir = c->options.perf_map_dir != NULL ? c->options.perf_map_dir : "/tmp";
-    size_t room = strlen(dir) + 32;
-    char *path = symint_arena_alloc(&c->strings.arena, room);
-    if (p == NULL || path == NULL)
+    if (p == NULL)
         return SYM_ERR_NOMEM;
-    snprintf(path, room, "%s/perf-%d.map", dir, (int)pid);
-    p->pid = pid;
-    p->path = path;
-    p->miss = SYM_MISS_NO_FILE;
+    *p = (struct symint_process){.pid = pid, .miss = SYM_MISS_NO_FILE, .path = ""};
     if (pid > 0) {
-        int rc = symint_perf_map_load(&p->map, path, &p->miss);
+        struct search s = {.c = c, .p = p};
+        p->path = NULL;
+        int rc = load_map(&s);
         if (rc != 0)
             return rc;
     }

@@ -9,7 +9,7 @@
 struct symint_process {
     int32_t pid;
     enum sym_miss miss; /* why it has no map; NONE: it has */
-    const char *path;
+    const char *path;   /* of the map, or of the file that miss speaks of; in the arena */
     struct symint_perf_map map;
 };
 
@@ -23,7 +23,7 @@ struct symint_processes {
 int symint_compare_pids(const void *a, const void *b);
 /* Whether options let this process's map count. */
 bool symint_perf_map_allowed(const struct sym_context *c, int32_t pid);
-/* The process with its map, read at the first call. 0 or SYM_ERR_NOMEM. */
+/* The process with its map, looked for and read at the first call. 0 or SYM_ERR_NOMEM. */
 int symint_process_get(struct sym_context *c, int32_t pid, const struct symint_process **out);
 void symint_processes_free(struct symint_processes *p);
 

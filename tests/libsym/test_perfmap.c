@@ -2,6 +2,8 @@
 /* Lines of perf maps, overlaps of all kinds, and files that are no perf map. */
 #include "perfmap.h"
 
+#include "openfile.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -272,12 +274,25 @@ static void put(const char *text, size_t size, off_t file_size)
     assert_int_equal(fclose(f), 0);
 }
 
+/* Opens and reads a map. */
+static enum sym_miss load(struct symint_perf_map *m, const char *file)
+{
+    enum sym_miss miss;
+    int error;
+    int fd;
+    *m = (struct symint_perf_map){0};
+    assert_int_equal(symint_open_regular(NULL, file, &fd, &miss, &error), 0);
+    if (fd < 0)
+        return miss;
+    assert_int_equal(symint_perf_map_load(m, fd, &miss), 0);
+    assert_int_equal(close(fd), 0); /* it is still ours */
+    return miss;
+}
+
 static void expect_miss(const char *file, enum sym_miss expected)
 {
     struct symint_perf_map m;
-    enum sym_miss miss;
-    assert_int_equal(symint_perf_map_load(&m, file, &miss), 0);
-    assert_int_equal(miss, expected);
+    assert_int_equal(load(&m, file), expected);
     assert_int_equal(m.count, 0);
     assert_null(m.text);
     assert_null(symint_perf_map_find(&m, 0x1000));
@@ -288,7 +303,6 @@ static void only_regular_files_are_read(void **state)
 {
     (void)state;
     struct symint_perf_map m;
-    enum sym_miss miss;
     expect_miss(path, SYM_MISS_NO_FILE);
     assert_int_equal(mkfifo(path, 0600), 0);
     expect_miss(path, SYM_MISS_NOT_REGULAR);
@@ -301,8 +315,7 @@ static void only_regular_files_are_read(void **state)
     unlink(path);
     expect_miss(folder, SYM_MISS_NOT_REGULAR);
     put("1000 10 f\n", 10, 0);
-    assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
-    assert_int_equal(miss, SYM_MISS_NONE);
+    assert_int_equal(load(&m, path), SYM_MISS_NONE);
     check(&m, 0x1000, "f", 0x1000);
     symint_perf_map_free(&m);
     if (geteuid() != 0) {
@@ -322,10 +335,8 @@ static void a_file_over_the_limit_is_not_read(void **state)
     expect_miss(path, SYM_MISS_TOO_LARGE);
     /* A hole up to the limit is one long line. */
     struct symint_perf_map m;
-    enum sym_miss miss;
     put("1000 10 f\n", 10, limit);
-    assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
-    assert_int_equal(miss, SYM_MISS_NONE);
+    assert_int_equal(load(&m, path), SYM_MISS_NONE);
     assert_int_equal(m.count, 1);
     assert_int_equal(m.bad_lines, 1);
     check(&m, 0x1000, "f", 0x1000);
@@ -336,14 +347,12 @@ static void a_file_without_an_entry_is_damaged_unless_it_is_empty(void **state)
 {
     (void)state;
     struct symint_perf_map m;
-    enum sym_miss miss;
     put("", 0, 1000000); /* NULs */
     expect_miss(path, SYM_MISS_DAMAGED);
     put("\177ELF\n1000\n", 10, 0);
     expect_miss(path, SYM_MISS_DAMAGED);
     put("\n \n", 3, 0);
-    assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
-    assert_int_equal(miss, SYM_MISS_NONE);
+    assert_int_equal(load(&m, path), SYM_MISS_NONE);
     assert_int_equal(m.count, 0);
     symint_perf_map_free(&m);
 }
@@ -373,10 +382,8 @@ static void pieces_of_a_file_do_not_show(void **state)
         put(text, at, 0);
         struct symint_perf_map whole;
         struct symint_perf_map m;
-        enum sym_miss miss;
         assert_int_equal(symint_perf_map_parse(&whole, text, at), 0);
-        assert_int_equal(symint_perf_map_load(&m, path, &miss), 0);
-        assert_int_equal(miss, SYM_MISS_NONE);
+        assert_int_equal(load(&m, path), SYM_MISS_NONE);
         assert_int_equal(m.count, whole.count);
         assert_int_equal(m.bad_lines, whole.bad_lines);
         assert_true(m.bad_lines > 0);
