@@ -242,6 +242,8 @@ static void deleted_files_are_found_verbatim_or_by_build_id(void **state)
     assert_non_null(ask(c, add(c, at("gone (deleted)"), NULL), 0x14)->name);
     assert_non_null(ask(c, add(c, at("replaced (deleted)"), ID), 0x14)->name);
     assert_int_equal(ask(c, add(c, at("replaced (deleted)"), NULL), 0x14)->miss, SYM_MISS_NO_FILE);
+    sym_context_free(c);
+    c = open_with(NULL); /* which has not seen that build anywhere */
     assert_int_equal(ask(c, add(c, at("other (deleted)"), ID), 0x14)->miss, SYM_MISS_BUILD_ID);
     sym_context_free(c);
 }
@@ -256,6 +258,8 @@ static void the_sysroot_holds_links_too(void **state)
     struct sym_context *c = open_with(&(struct sym_options){.sysroot = at("root")});
     assert_non_null(ask(c, add(c, "/usr/inside", ID), 0x14)->name);
     assert_non_null(ask(c, add(c, "/absolute", ID), 0x14)->name);
+    sym_context_free(c);
+    c = open_with(&(struct sym_options){.sysroot = at("root")});
     uint32_t m = add(c, "/escape", ID);
     assert_int_equal(ask(c, m, 0x14)->miss, SYM_MISS_NO_FILE);
     assert_int_equal(ask(c, add(c, "/../../../../../../etc/passwd", NULL), 0x14)->miss,
@@ -277,11 +281,114 @@ static void mappings_of_one_file_share_tables_and_answers(void **state)
     uint32_t b = add(c, at("good"), ID);
     assert_int_not_equal(a, b);
     const struct sym_frame *f = ask(c, a, 0x14);
-    assert_int_equal(c->registry.file_count, 1);
+    uint32_t files = c->registry.file_count;
     assert_ptr_equal(ask(c, b, 0x14), f);
     assert_int_equal(c->answer_hits, 1);
+    assert_int_equal(c->registry.file_count, files);
+    uint64_t bytes = sym_context_table_bytes(c);
+    assert_true(bytes > 0);
     assert_ptr_not_equal(ask(c, add(c, at("good"), NULL), 0x14), f); /* another identity */
-    assert_int_equal(c->registry.file_count, 2);
+    assert_true(sym_context_table_bytes(c) > bytes);
+    sym_context_free(c);
+}
+
+static void files_of_one_build_share_tables_wherever_they_are(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    assert_int_equal(ask(c, add(c, at("missing"), ID), 0x14)->miss, SYM_MISS_NO_FILE);
+    uint32_t m = add(c, at("good"), ID);
+    assert_non_null(ask(c, m, 0x14)->name);
+    uint64_t bytes = sym_context_table_bytes(c);
+    uint32_t other = add(c, at("container/good"), ID);
+    assert_string_equal(ask(c, other, 0x14)->name, "a::b(int)");
+    assert_int_equal(sym_context_table_bytes(c), bytes);
+    /* Each may leave without harm to the other. */
+    assert_int_equal(sym_module_invalidate(c, m), 0);
+    assert_string_equal(ask(c, other, 0x44)->name, "plain");
+    assert_int_equal(sym_module_invalidate(c, other), 0);
+    assert_int_equal(sym_context_table_bytes(c), 0);
+    assert_int_equal(ask(c, other, 0x48)->miss, SYM_MISS_NO_FILE);
+    sym_context_free(c);
+}
+
+static void a_module_that_was_invalidated_is_looked_for_again(void **state)
+{
+    (void)state;
+    put_elf("changing", NULL);
+    struct sym_context *c = open_with(NULL);
+    uint32_t m = add(c, at("changing"), NULL);
+    const struct sym_frame *before = ask(c, m, 0x14);
+    assert_string_equal(before->name, "a::b(int)");
+    put("changing", "#!/bin/sh\n", 10);
+    assert_ptr_equal(ask(c, m, 0x14), before);
+    assert_int_equal(sym_module_invalidate(c, m), 0);
+    assert_int_equal(ask(c, m, 0x14)->miss, SYM_MISS_NOT_ELF);
+    put_elf("changing", NULL);
+    assert_int_equal(ask(c, m, 0x14)->miss, SYM_MISS_NOT_ELF);
+    assert_int_equal(sym_module_invalidate(c, m), 0);
+    assert_string_equal(ask(c, m, 0x14)->name, "a::b(int)");
+    assert_string_equal(before->name, "a::b(int)");
+    assert_int_equal(sym_module_invalidate(c, m + 1), SYM_ERR_MISUSE);
+    sym_context_free(c);
+}
+
+static void tables_beyond_the_limit_are_dropped_and_read_again(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    ask(c, add(c, at("good"), NULL), 0);
+    uint64_t one = sym_context_table_bytes(c);
+    sym_context_free(c);
+    c = open_with(&(struct sym_options){.memory_limit_bytes = 2 * one});
+    uint32_t m[4] = {add(c, at("good"), NULL), add(c, at("no_id"), NULL), add(c, at("other"), NULL),
+                     add(c, at("replaced"), NULL)};
+    for (uint64_t round = 0; round < 3; round++)
+        for (int i = 0; i < 4; i++) {
+            assert_string_equal(ask(c, m[i], 0x10 + round)->name, "a::b(int)");
+            assert_string_equal(ask(c, m[0], 0x18 + round)->name, "a::b(int)");
+            assert_true(sym_context_table_bytes(c) <= 2 * one);
+            assert_int_equal(sym_module_state(c, m[i], NULL), SYM_MISS_NONE);
+        }
+    sym_context_free(c);
+    /* One file may exceed the limit alone. */
+    c = open_with(&(struct sym_options){.memory_limit_bytes = 1});
+    assert_non_null(ask(c, add(c, at("good"), NULL), 0x14)->name);
+    assert_true(sym_context_table_bytes(c) > 1);
+    assert_non_null(ask(c, add(c, at("other"), NULL), 0x14)->name);
+    assert_true(sym_context_table_bytes(c) <= one);
+    sym_context_free(c);
+}
+
+static void many_queries_get_the_answers_of_single_ones(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    static struct sym_query queries[COUNT];
+    static struct sym_answer answers[COUNT];
+    struct sym_context *c = open_with(NULL);
+    uint32_t m[3] = {add(c, at("good"), ID), add(c, at("missing"), NULL), SYM_NO_MODULE};
+    uint32_t random = 1;
+    for (size_t i = 0; i < COUNT; i++) {
+        random = random * 1664525 + 1013904223;
+        queries[i] = (struct sym_query){.module = m[random % 3],
+                                        .pid = 42,
+                                        .abs = 0x1000 + random / 7 % 0x1200,
+                                        .rel = 0x1000 + random / 7 % 0x1200,
+                                        .python_allowed = true};
+    }
+    assert_int_equal(sym_resolve_many(c, queries, COUNT, answers), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct sym_frame *f;
+        size_t count;
+        assert_int_equal(sym_resolve(c, &queries[i], &f, &count), 0);
+        assert_ptr_equal(answers[i].frames, f);
+        assert_int_equal(answers[i].count, count);
+    }
+    assert_int_equal(sym_resolve_many(c, NULL, 0, NULL), 0);
+    assert_int_equal(sym_resolve_many(c, NULL, 1, answers), SYM_ERR_MISUSE);
+    queries[7].module = 99;
+    assert_int_equal(sym_resolve_many(c, queries, COUNT, answers), SYM_ERR_MISUSE);
     sym_context_free(c);
 }
 
@@ -733,7 +840,8 @@ static void every_code_and_reason_has_words(void **state)
         assert_string_not_equal(sym_miss_text((enum sym_miss)i), "unknown reason");
     for (int i = 0; i <= SYM_KERNEL_UNREADABLE; i++)
         assert_null(strstr(sym_kernel_state_text((enum sym_kernel_state)i), "unknown state"));
-    assert_string_equal(sym_kernel_state_text(SYM_KERNEL_OTHER_BOOT), "from another boot");
+    assert_string_equal(sym_kernel_state_text(SYM_KERNEL_OTHER_BOOT),
+                        "from another boot or machine");
     assert_string_equal(sym_origin_text(SYM_ORIGIN_DWARF), "elf");
     assert_string_equal(sym_origin_text(SYM_ORIGIN_PLT), "elf");
     assert_string_equal(sym_origin_text(SYM_ORIGIN_FDE), "address");
@@ -753,6 +861,10 @@ int main(void)
         cmocka_unit_test(deleted_files_are_found_verbatim_or_by_build_id),
         cmocka_unit_test(the_sysroot_holds_links_too),
         cmocka_unit_test(mappings_of_one_file_share_tables_and_answers),
+        cmocka_unit_test(files_of_one_build_share_tables_wherever_they_are),
+        cmocka_unit_test(a_module_that_was_invalidated_is_looked_for_again),
+        cmocka_unit_test(tables_beyond_the_limit_are_dropped_and_read_again),
+        cmocka_unit_test(many_queries_get_the_answers_of_single_ones),
         cmocka_unit_test(thousands_of_answers_are_remembered),
         cmocka_unit_test(python_machinery_is_marked),
         cmocka_unit_test(perf_maps_speak_for_memory_without_a_file),
