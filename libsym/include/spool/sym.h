@@ -152,11 +152,12 @@ struct sym_capture {
 };
 
 /* Says which capture the modules and queries from here on come from; process ids are a capture's
- * own. It decides what this machine may say about it: /proc/kallsyms, running processes (their
- * root, the deleted files they hold, their perf maps) and /tmp count only for a capture of the
- * same boot, and a process only if it is not younger than the capture. The same boot is: equal
- * boot ids, or, without one, a start time that is not before this boot. Without this call, nothing
- * is known and no running process is asked. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE. */
+ * own. It decides what this machine may say about it: /proc/kallsyms and running processes (their
+ * root, the deleted files they hold, their perf maps) count only for a capture of the same boot,
+ * a process only if it is not younger than the capture, and a map in /tmp only if its time does
+ * not say that another process wrote it. The same boot is: equal boot ids, or, without one, a
+ * start time that is not before this boot. Without this call, nothing is known and no running
+ * process is asked. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE. */
 SYM_MUST_CHECK int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture);
 
 /* ---- kernel symbols -------------------------------------------------------------------------- */
