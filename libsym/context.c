@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public API but for lookups (resolve.c): options, captures, kernel symbols, modules. */
 #include "context.h"
+#include "debuginfo.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -277,5 +278,5 @@ uint64_t sym_context_table_bytes(const struct sym_context *c)
 
 const char *sym_features(void)
 {
-    return "";
+    return SYMINT_HAVE_LZMA ? "lzma" : "";
 }

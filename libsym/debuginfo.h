@@ -22,16 +22,18 @@ struct symint_debug_link {
 
 /* Reads it; symint_elf_read_sections was called before. True with *out filled. A name that is
  * empty, `.`, `..`, too long or has a `/` in it is no name: the file may be hostile. False also
- * when memory is short. */
+ * when there is no such section or it is damaged. */
 bool symint_debug_link_read(const struct symint_elf *e, struct symint_debug_link *out);
 
-/* CRC-32 of a whole file (that of .gnu_debuglink, which is zlib's). False: a read error. */
+/* CRC-32 of a whole file (that of .gnu_debuglink, which is zlib's), wherever the descriptor stands;
+ * it stays there. False: a read error, a file that shrinks meanwhile, or one beyond 64 GiB. */
 bool symint_file_crc32(int fd, uint32_t *crc32);
 
 /* .gnu_debugdata: the small ELF file with a symbol table that a stripped file carries, unpacked
- * into memory of the caller's to free. 0 with *data NULL when there is none, when it is damaged or
- * when lzma was not compiled in, and *why (static) says which, "" for none; SYM_ERR_NOMEM. The
- * unpacked size is bounded (SYMINT_MAX_MINIDEBUG, and the decoder's memory likewise). */
+ * into memory of the caller's to free (whether it is an ELF file is not looked at; it is not empty).
+ * 0 with *data NULL when there is none, when it is damaged or when lzma was not compiled in, and
+ * *why (static) says which, "" for none; SYM_ERR_NOMEM. symint_elf_read_sections was called before.
+ * The unpacked size is bounded (SYMINT_MAX_MINIDEBUG, and the decoder's memory likewise). */
 int symint_minidebug_read(const struct symint_elf *e, uint8_t **data, size_t *size,
                           const char **why);
 

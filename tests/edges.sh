@@ -23,6 +23,9 @@ refuse "only elf.c, locate.c and dwarf.c may include elfutils" "$(
     includes '(libelf|gelf|dwarf|elfutils/.*|libdw|libdwfl)\.h' lib* tools |
         grep -vE '^libsym/(elf|locate|dwarf)\.[ch]:'
 )"
+refuse "only debuginfo.c of libsym may include zlib and liblzma" "$(
+    includes '(zlib|lzma)(/.*)?\.h' libsym | grep -v '^libsym/debuginfo\.c:'
+)"
 refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
 
 # Private headers, by name: file names are unique, so a tool's "table.h" can only be libspool's.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the build and uses it as others would: find_package and pkg-config, shared and static, C and C++.
-# A program of component spool must build where there is no elfutils, and must not load it.
+# A program of component spool must build where there is neither elfutils nor liblzma, and must not load them.
 set -eu
 
 here=$SRC/tests/install
@@ -37,7 +37,7 @@ pc=$(cd "$(dirname "$(find prefix -name libspool.pc)")" && pwd)
 moved_pc=$(cd "$(dirname "$(find moved -name libspool.pc)")" && pwd)
 lib=${pc%/pkgconfig}
 
-# The system's packages without elfutils.
+# The system's packages without those that only libsym needs.
 mkdir no-elfutils
 cp "$(pkg-config --variable=pcfiledir zlib)/zlib.pc" no-elfutils/
 without_elfutils() { env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$PWD/no-elfutils:${extra_pc:-}" "$@"; }
@@ -48,8 +48,8 @@ check_run() { # spool|sym PROGRAM [static]
     output=$("$2") || die "$2 exits with $?"
     [ "$output" = "$expected" ] || die "$2 prints: $output"
     needed=$(ldd "$2")
-    if [ "$1" = spool ] && grep -E 'libelf|libdw' <<<"$needed"; then
-        die "$2 loads elfutils"
+    if [ "$1" = spool ] && grep -E 'libelf|libdw|liblzma' <<<"$needed"; then
+        die "$2 loads what it does not need"
     fi
     case "${3:-shared}" in
     static) ! grep "lib$1\.so" <<<"$needed" || die "$2 is not static" ;;
@@ -67,8 +67,18 @@ for name in spool sym; do
     check_run $name "cmake-$name/shared"
     check_run $name "cmake-$name/static" static
 done
-! grep -ri elf prefix/lib*/cmake/spool/spool-spool-targets*.cmake prefix/lib/*/cmake/spool/spool-spool-targets*.cmake \
-    2>/dev/null || die "the export set of component spool mentions elfutils"
+! grep -riE 'elf|lzma' prefix/lib*/cmake/spool/spool-spool-targets*.cmake \
+    prefix/lib/*/cmake/spool/spool-spool-targets*.cmake 2>/dev/null ||
+    die "the export set of component spool mentions elfutils or liblzma"
+# What the static libsym needs is said to users exactly when it was compiled in.
+case "$SYM_LIBS" in
+*-llzma*) in_pc="zlib, liblzma" in_cmake=0 ;;
+*) in_pc="zlib" in_cmake=1 ;;
+esac
+grep -qx "Requires.private: $in_pc" "$pc/libsym.pc" || die "libsym.pc: $(grep Requires "$pc/libsym.pc")"
+rc=0
+grep -q 'LibLZMA::LibLZMA' "$lib/cmake/spool/spool-sym-targets.cmake" || rc=1
+[ $rc = $in_cmake ] || die "spool-sym-targets.cmake and the features of libsym differ"
 
 if without_elfutils pkg-config --exists libelf; then
     die "libelf is still there: this test would prove nothing"

@@ -14,13 +14,11 @@ cd "$work" || exit 1
 for tool in nm strip objcopy readelf gcc xz; do
     command -v "$tool" >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
-libraries="-liberty -lpthread -lz"
-lzma=1
-grep -q '^SPOOL_WITH_LZMA.*=OFF' "$BUILD/CMakeCache.txt" && lzma=
-[ -z "$lzma" ] || libraries="$libraries -llzma"
+lzma=
+case $SYM_LIBS in *-llzma*) lzma=1 ;; esac
 # shellcheck disable=SC2086
 "$CC" -std=gnu11 -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -o ask "$here/ask.c" \
-    "$BUILD/lib/libsym.a" $libraries || exit 1
+    "$BUILD/lib/libsym.a" $SYM_LIBS || exit 1
 
 failures=0
 checked=0

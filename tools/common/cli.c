@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "spool/sym.h"
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static const char *program = "spooltools";
@@ -339,25 +341,11 @@ static void help(const struct cli_tool *tool, struct tool_output *out)
 
 static void version(const struct cli_tool *tool, struct tool_output *out)
 {
-    static const char *const features[] = {
-#ifdef SPOOLTOOLS_HAVE_DEBUGINFOD
-        "debuginfod",
-#endif
-#ifdef SPOOLTOOLS_HAVE_LZMA
-        "lzma",
-#endif
-#ifdef SPOOLTOOLS_HAVE_ZSTD
-        "zstd",
-#endif
-        NULL,
-    };
+    const char *features = sym_features();
 
     output_printf(out, "%s %s\n", tool->name, SPOOLTOOLS_VERSION);
     output_text(out, "spool versions read: 1 2 3 4\nspool versions written: 3 4\n");
-    output_text(out, "optional features:");
-    for (size_t i = 0; features[i] != NULL; i++)
-        output_printf(out, " %s", features[i]);
-    output_text(out, features[0] == NULL ? " none\n" : "\n");
+    output_printf(out, "optional features: %s\n", features[0] != '\0' ? features : "none");
 }
 
 static _Noreturn void print_and_exit(const struct cli_tool *tool, int id)

@@ -11,6 +11,7 @@ awk 'length > 79 { print; bad = 1 } END { exit bad }' out || die "--help is too 
 run 0 "$spoolcat" --version
 [[ $(head -1 out) == 'spoolcat '[0-9]*.[0-9]*.[0-9]* ]] || die "$(<out)"
 grep -qx 'spool versions read: 1 2 3 4' out || die "$(<out)"
+grep -Eqx 'optional features: (none|lzma)' out || die "$(<out)"
 
 # Every option of --help stands in the manual page, and the other way round.
 "$spoolcat" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
