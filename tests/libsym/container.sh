@@ -34,7 +34,7 @@ else
 fi
 # shellcheck disable=SC2086
 "$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o ask "$here/container.c" $library -liberty -lpthread || exit 1
+    -o ask "$here/container.c" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
 
 # What runs inside: it writes its map, says so, and waits to be killed (or a minute).
 cat >runtime.c <<'END'
