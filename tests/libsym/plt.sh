@@ -125,13 +125,13 @@ labels_of='
 # "ADDRESS NAME" of the slots, and "#NUMBER ADDRESS" for the relocations of .plt.
 relocations()
 {
-    readelf -rW "$1" 2>/dev/null | awk '
+    awk '
         /^Relocation section/ { plt = $3 ~ /^.\.rela?\.plt.$/; number = 0; next }
         $3 ~ /^R_/ {
             if (plt) print "#" number++, $1
             if ($3 ~ /IRELATIV/) { if (NF >= 4) print $1, "*ABS*+0x" $4 }
             else if ($3 ~ /JUMP_SL|GLOB_DA/) { name = $5; sub(/@.*/, "", name); print $1, name }
-        }'
+        }' readelf
 }
 
 # "ADDRESS NAME slot" for the instructions of one section, from files `relocations` and `plain`.
@@ -239,12 +239,14 @@ compare()
     local got machine labels slots bad section
     ./stubs "$file" >found 2>errors || { fail "$row" "stubs: $(cat errors)"; return; }
     ./stubs -c "$file" | cmp -s - found || { fail "$row" "other names with an index"; return; }
-    relocations "$file" >relocations
-    got=$(readelf -dW "$file" | awk '$2 == "(PLTGOT)" { print $3 }')
-    machine=$(readelf -hW "$file" | awk '/Machine:/ && /80386/ { print "i386" }')
+    readelf -hSdrW "$file" >readelf 2>/dev/null
+    relocations >relocations
+    got=$(awk '$2 == "(PLTGOT)" { print $3; exit }' readelf)
+    machine=
+    grep -q 'Machine:.*80386' readelf && machine=i386
     : >expected
     for section in .plt .plt.sec .plt.got .plt.bnd .iplt; do
-        readelf -SW "$file" | grep -q " \\$section  *PROGBITS" || continue
+        grep -q " \\$section  *PROGBITS" readelf || continue
         "$objdump" -d -w -j $section "$file" >listing
         cut -f 1,3- listing >plain
         awk "$labels_of" listing >labels
