@@ -23,7 +23,9 @@ struct symint_plt {
 typedef const char *symint_plt_namer(void *user, uint64_t vaddr, size_t *size);
 
 /* Finds the stubs of a file; symint_elf_read_sections was called before. A file without section
- * headers has none. What is damaged is left out. 0 or SYM_ERR_NOMEM (nothing is kept then). */
+ * headers has none. What is damaged is left out. It takes far fewer reads when e->strings[DYNSYM]
+ * is there. The namer may be NULL: names are then like `*ABS*+0x401000@plt`. 0 or SYM_ERR_NOMEM
+ * (nothing is kept then). */
 int symint_plt_read(const struct symint_elf *e, symint_plt_namer *namer, void *user,
                     struct symint_plt *out);
 void symint_plt_free(struct symint_plt *p);
