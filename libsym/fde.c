@@ -456,7 +456,8 @@ static bool take_usual(const struct reader *r, uint64_t at, const uint8_t *head,
         return false;
     *length = get32(e, head);
     uint64_t cie = at + 4 - (uint64_t)(int64_t)(int32_t)get32(e, head + 4);
-    if (*length < 12 || *length >= RESERVED || *length > rest - 4 || cie + 1 != r->usual_cie)
+    if (*length < 12 || *length >= RESERVED || *length > rest - 4 || cie >= r->size ||
+        cie + 1 != r->usual_cie)
         return false;
     int32_t distance = (int32_t)get32(e, head + 8);
     *start = distance == 0 ? 0 : r->vaddr + at + 8 + (uint64_t)(int64_t)distance;

@@ -543,12 +543,14 @@ static void pointers_to_no_cie_lead_nowhere(void **state)
         eh_fde(&b, &f, &usual, 0x7fffff00, EH_TEXT + 8, 1); /* behind it */
         eh_fde(&b, &f, &usual, cie, EH_TEXT + 9, 1);
         CHECK(read_frames(&f, &b), "no CIE", {EH_TEXT, 1}, {EH_TEXT + 9, 1});
-        /* Where nothing is there is no CIE of absolute starts either. */
-        const struct eh_style words = {.encoding = 0};
-        b = eh_begin(&f, 0x4000);
-        for (size_t i = 0; i < 200; i++)
-            eh_fde(&b, &f, &words, (size_t)-1 - i % 3, EH_TEXT + i, 1);
-        check_none(read_frames(&f, &b), "nothing");
+        /* Where nothing is there is no CIE either. */
+        const struct eh_style styles[] = {{.encoding = 0}, {.encoding = 0x1b}};
+        for (size_t k = 0; k < COUNT(styles); k++) {
+            b = eh_begin(&f, 0x4000);
+            for (size_t i = 0; i < 200; i++)
+                eh_fde(&b, &f, &styles[k], (size_t)-1 - i % 3, EH_TEXT + i, 1);
+            check_none(read_frames(&f, &b), "nothing");
+        }
         /* libgcc takes a CIE that comes later, too. */
         b = eh_begin(&f, 0x1000);
         size_t early = eh_fde(&b, &f, &usual, 0, EH_TEXT, 1);
