@@ -9,7 +9,7 @@
  * longest), all of them in executable code of the file. */
 struct symint_fdes {
     uint64_t *start;
-    uint64_t *end; /* > start */
+    uint64_t *end; /* > start; part of the allocation that `start` is */
     size_t count;
 };
 
