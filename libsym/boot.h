@@ -25,6 +25,11 @@ enum symint_boot symint_boot_compare(const struct sym_capture *capture,
 /* When the running system was started, in seconds since 1970; false: unknown. */
 bool symint_boot_time_s(const struct symint_system *system, uint64_t *seconds);
 
+/* Whether the running kernel is known to be another than the recorded one, by its release or by its
+ * build id; NULL and 0 for what was not recorded. Then *what is "release" or "build id". */
+bool symint_boot_other_kernel(const struct symint_system *system, const char *release,
+                              const uint8_t *build_id, size_t build_id_size, const char **what);
+
 /* A short text file, NUL-terminated, malloc'ed; NULL: not readable, or out of memory. */
 char *symint_read_small(const char *path, size_t *size);
 

@@ -66,6 +66,7 @@ void sym_context_free(struct sym_context *c)
     symint_processes_free(&c->processes);
     symint_registry_free(&c->registry);
     symint_kernel_free(&c->kernel);
+    symint_ksymbols_free(&c->ksymbols);
     symint_strings_free(&c->strings);
     free(c->pids);
     free(c->answers);
@@ -195,25 +196,30 @@ int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
 int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel)
 {
     struct sym_kernel k;
-    struct symint_kernel loaded;
     int error;
     if (!c->open)
         return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (kernel == NULL || !copy_sized(&k, sizeof(k), kernel, kernel->size))
         return symint_fail(c, SYM_ERR_MISUSE,
                            "no description of the kernel, or one of an unknown size");
-    if (k.needed == NULL && k.needed_count > 0)
-        return symint_fail(c, SYM_ERR_MISUSE, "%zu needed addresses but no list of them",
-                           k.needed_count);
+    if ((k.needed == NULL && k.needed_count > 0) || (k.ranges == NULL && k.range_count > 0) ||
+        (k.ksymbols == NULL && k.ksymbol_count > 0) || (k.build_id == NULL && k.build_id_size > 0))
+        return symint_fail(c, SYM_ERR_MISUSE,
+                           "a description of the kernel has a count without a list");
     symint_kernel_free(&c->kernel);
+    symint_ksymbols_free(&c->ksymbols);
     c->kernel_state = SYM_KERNEL_NONE;
     c->kernel_generation++;
-    int rc = symint_kernel_load(&loaded, &k, c->boot, c->system, &c->kernel_state, &error);
+    int rc = symint_ksymbols_build(&c->ksymbols, k.ksymbols, k.ksymbol_count);
+    if (rc == 0)
+        rc = symint_kernel_load(&c->kernel, &k, &c->options, c->boot, c->system, &c->kernel_state,
+                                &error);
     switch (rc) {
     case 0:
-        c->kernel = loaded;
         return 0;
     case SYM_ERR_NOMEM:
+        symint_ksymbols_free(&c->ksymbols);
+        c->kernel_state = SYM_KERNEL_NONE;
         return symint_fail_plain(c, rc);
     case SYM_ERR_FORMAT:
         return symint_fail(c, rc, "%s: no line of it is a kernel symbol", k.kallsyms);
@@ -230,8 +236,7 @@ enum sym_kernel_state sym_kernel_state(const struct sym_context *c)
 
 const char *sym_kernel_detail(const struct sym_context *c)
 {
-    (void)c;
-    return "";
+    return c->kernel.detail;
 }
 
 /* ---- modules ---- */

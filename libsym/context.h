@@ -5,6 +5,7 @@
 
 #include "boot.h"
 #include "kernel.h"
+#include "ksymbol.h"
 #include "module.h"
 #include "process.h"
 #include "spool/sym.h"
@@ -37,6 +38,7 @@ struct sym_context {
 
     struct symint_kernel kernel;
     enum sym_kernel_state kernel_state;
+    struct symint_ksymbols ksymbols;
     uint32_t kernel_generation; /* answers of an earlier table do not count */
 
     struct symint_processes processes;

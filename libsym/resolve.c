@@ -17,12 +17,13 @@
 
 /* What an answer depends on decides its key. */
 enum answer_kind {
-    ANSWER_FILE,   /* file, segment, rel */
-    ANSWER_NATIVE, /* file, rel */
-    ANSWER_JIT,    /* module, abs */
-    ANSWER_PERF,   /* module or none, process, abs */
-    ANSWER_KERNEL, /* module or none, generation of the table, abs */
-    ANSWER_ADDRESS /* module or none, reason, kernel, rel or abs */
+    ANSWER_FILE,    /* file, segment, rel */
+    ANSWER_NATIVE,  /* file, rel */
+    ANSWER_JIT,     /* module, abs */
+    ANSWER_PERF,    /* module or none, process, abs */
+    ANSWER_KERNEL,  /* module or none, generation of the table, abs */
+    ANSWER_KSYMBOL, /* module or none, generation of the table and event, abs */
+    ANSWER_ADDRESS  /* module or none, reason, kernel, rel or abs */
 };
 
 static struct symint_answer answer_key(enum answer_kind kind, uint32_t who, uint64_t b,
@@ -211,40 +212,74 @@ static int try_perf_map(struct lookup *l, enum sym_miss *miss)
     return rc != 0 ? rc : 1;
 }
 
+/* Code that was there for a time. The answer depends on the event that put it there. */
+static int answer_ksymbol(struct lookup *l, uint32_t event)
+{
+    const struct symint_ksymbols *k = &l->c->ksymbols;
+    const struct symint_ksymbol_event *e = &k->events[event];
+    uint64_t shift = l->module != NULL ? l->query->abs - l->query->rel : 0;
+    uint64_t which = (uint64_t)l->c->kernel_generation << 32 | event;
+    l->answer =
+        answer_key(ANSWER_KSYMBOL, l->who, symint_mix(shift ^ symint_mix(which)), l->query->abs);
+    if (recall(l->c, &l->answer))
+        return 0;
+    struct symint_text *t = symint_intern_name(&l->c->strings, k->names + e->name, e->name_size);
+    if (t == NULL)
+        return SYM_ERR_NOMEM;
+    struct sym_frame f = blank_frame(l);
+    f.origin = SYM_ORIGIN_KALLSYMS;
+    f.name = t->text;
+    set_start(&f, l->query->abs - e->address);
+    return remember_frame(l->c, &l->answer, &f);
+}
+
+/* The name of a symbol with its module behind one blank, however the file had it. */
+static struct symint_text *kernel_name(struct sym_context *c, const struct symint_kernel_symbol *s)
+{
+    if (s->owner_size == 0)
+        return symint_intern_name(&c->strings, s->name, s->name_size);
+    size_t size = s->name_size + 1 + s->owner_size;
+    char *name = malloc(size);
+    if (name == NULL)
+        return NULL;
+    memcpy(name, s->name, s->name_size);
+    name[s->name_size] = ' ';
+    memcpy(name + s->name_size + 1, s->owner, s->owner_size);
+    struct symint_text *t = symint_intern_name(&c->strings, name, size);
+    free(name);
+    return t;
+}
+
 static int answer_kernel(struct lookup *l)
 {
+    const struct symint_kernel *k = &l->c->kernel;
+    struct symint_kernel_symbol symbol;
+    uint32_t event;
+    switch (symint_ksymbols_find(&l->c->ksymbols, l->query->abs, l->query->time, &event)) {
+    case SYMINT_KSYMBOL_NAMED:
+        return answer_ksymbol(l, event);
+    case SYMINT_KSYMBOL_NOTHING:
+        return answer_address(l, SYM_MISS_NO_SYMBOL);
+    case SYMINT_KSYMBOL_UNTOUCHED:
+        break;
+    }
     if (l->c->kernel_state != SYM_KERNEL_OK)
         return answer_address(l, SYM_MISS_KERNEL);
-    const struct symint_kernel *k = &l->c->kernel;
-    const struct symint_kernel_entry *e = symint_kernel_find(k, l->query->abs);
-    if (e == NULL)
+    if (!symint_kernel_find(k, l->query->abs, &symbol))
         return answer_address(l, SYM_MISS_NO_SYMBOL);
     uint64_t shift = l->module != NULL ? l->query->abs - l->query->rel : 0;
     l->answer = answer_key(ANSWER_KERNEL, l->who, symint_mix(shift) ^ l->c->kernel_generation,
                            l->query->abs);
     if (recall(l->c, &l->answer))
         return 0;
-    struct symint_text *t;
-    if (e->owner_size == 0) {
-        t = symint_intern_name(&l->c->strings, k->text + e->name, e->name_size);
-    } else {
-        /* "name [module]", with one blank however the file had it. */
-        size_t size = (size_t)e->name_size + 1 + e->owner_size;
-        char *name = malloc(size);
-        if (name == NULL)
-            return SYM_ERR_NOMEM;
-        memcpy(name, k->text + e->name, e->name_size);
-        name[e->name_size] = ' ';
-        memcpy(name + e->name_size + 1, k->text + e->owner, e->owner_size);
-        t = symint_intern_name(&l->c->strings, name, size);
-        free(name);
-    }
+    struct symint_text *t = kernel_name(l->c, &symbol);
     if (t == NULL)
         return SYM_ERR_NOMEM;
     struct sym_frame f = blank_frame(l);
-    f.origin = SYM_ORIGIN_KALLSYMS;
+    f.origin = k->sysmap ? SYM_ORIGIN_SYSMAP : SYM_ORIGIN_KALLSYMS;
+    f.flags |= k->sysmap ? SYM_FLAG_UNVERIFIED : 0;
     f.name = t->text;
-    set_start(&f, l->query->abs - e->start);
+    set_start(&f, l->query->abs - symbol.start);
     return remember_frame(l->c, &l->answer, &f);
 }
 

@@ -40,7 +40,7 @@ const char *sym_kernel_state_text(enum sym_kernel_state state)
     case SYM_KERNEL_OK:
         return "kernel symbols are loaded";
     case SYM_KERNEL_OTHER_BOOT:
-        return "from another boot or machine";
+        return "from another boot, kernel or machine";
     case SYM_KERNEL_UNKNOWN_BOOT:
         return "the capture does not say in which boot it was made";
     case SYM_KERNEL_RESTRICTED:

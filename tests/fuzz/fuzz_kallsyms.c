@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as kallsyms, whole and thinned: entries are sorted and disjoint, and both give the
- * same answers. */
+/* Any bytes as kallsyms, whole and thinned, with a range of a module: entries are sorted and
+ * disjoint, and both give the same answers. */
 #include "kernel.h"
 
 #include <stdint.h>
@@ -13,13 +13,34 @@ static int parse(struct symint_kernel *k, const uint8_t *data, size_t size, cons
                  size_t count)
 {
     enum sym_kernel_state state;
+    const struct sym_kernel_range ranges[] = {{0xffffffffc0000000, 0xffffffffc0002800, 0, "[mod]",
+                                               0},
+                                              {0x1000, UINT64_MAX, 0, "[kernel.kallsyms]", 0}};
+    struct sym_kernel kernel = {
+        .needed = needed, .needed_count = count, .ranges = ranges, .range_count = 2};
     char *text = malloc(size + 1);
     if (text == NULL)
         return -1;
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';
-    return symint_kernel_parse(k, text, size, needed, count, &state);
+    return symint_kernel_parse(k, text, size, &kernel, &state);
+}
+
+static void check_entry(const struct symint_kernel *k, size_t i, size_t text_size)
+{
+    const struct symint_kernel_entry *e = &k->entries[i];
+    struct symint_kernel_symbol s;
+    if (e->start >= e->end || (i + 1 < k->count && e->end > e[1].start) ||
+        (size_t)e->name + e->size > text_size)
+        abort();
+    if (!symint_kernel_find(k, e->start, &s) || s.start != e->start || s.end != e->end ||
+        s.name_size == 0 || s.name_size + s.owner_size > e->size)
+        abort();
+    if (!symint_kernel_find(k, e->end - 1, &s) || s.start != e->start)
+        abort();
+    if (symint_kernel_find(k, e->end, &s) && s.start == e->start)
+        abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -32,21 +53,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     for (size_t i = 0; i < all.count; i++) {
         const struct symint_kernel_entry *e = &all.entries[i];
-        if (e->start >= e->end || (i + 1 < all.count && e->end > e[1].start) || e->name_size == 0 ||
-            (size_t)e->name + e->name_size > size || (size_t)e->owner + e->owner_size > size)
-            abort();
-        if (symint_kernel_find(&all, e->start) != e || symint_kernel_find(&all, e->end - 1) != e ||
-            symint_kernel_find(&all, e->end) == e)
-            abort();
+        check_entry(&all, i, size);
         if (i % 3 == 0 && count < 64)
             needed[count++] = e->start + (e->end - e->start) / 2;
     }
     if (parse(&thin, data, size, needed, count) == 0) {
         for (size_t i = 0; i < count; i++) {
-            const struct symint_kernel_entry *a = symint_kernel_find(&all, needed[i]);
-            const struct symint_kernel_entry *b = symint_kernel_find(&thin, needed[i]);
-            if (a == NULL || b == NULL || a->name_size != b->name_size ||
-                memcmp(all.text + a->name, thin.text + b->name, a->name_size) != 0)
+            struct symint_kernel_symbol a;
+            struct symint_kernel_symbol b;
+            if (!symint_kernel_find(&all, needed[i], &a) ||
+                !symint_kernel_find(&thin, needed[i], &b) || a.start != b.start || a.end != b.end ||
+                a.name_size != b.name_size || a.owner_size != b.owner_size ||
+                memcmp(a.name, b.name, a.name_size) != 0)
                 abort();
         }
         if (thin.count > count)

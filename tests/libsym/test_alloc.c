@@ -64,6 +64,7 @@ static char folder[64];
 static char elf_path[96];
 static char kallsyms_path[96];
 static char map_path[96];
+static char system_map_path[96];
 
 static void put(const char *path, const void *data, size_t size)
 {
@@ -104,6 +105,18 @@ static int make_files(void **state)
         n += snprintf(text + n, sizeof(text) - (size_t)n, "%x t f%d%s\n", 0x100000 - i * 16, i,
                       i > 50 ? " [m]" : "");
     put(kallsyms_path, text, (size_t)n);
+    /* A kernel with some system calls of few bytes in much text. */
+    n = snprintf(text, sizeof(text),
+                 "ffffffff81000000 T _stext\nffffffff81000040 T entry_SYSCALL_64\n"
+                 "ffffffff81000080 T entry_SYSCALL_64_after_hwframe\nffffffff81000100 t f\n"
+                 "ffffffff81f00000 T do_syscall_64\nffffffff81f00080 t g\n"
+                 "ffffffff82000000 T _etext\n");
+    for (int i = 0; i < 8; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n,
+                      "ffffffff81%x00000 t __x64_sys_%d\nffffffff81%x00080 t h%d\n", i + 4, i,
+                      i + 4, i);
+    snprintf(system_map_path, sizeof(system_map_path), "%s/System.map-6.1", folder);
+    put(system_map_path, text, (size_t)n);
     n = 0;
     for (int i = 0; i < 60; i++)
         n += snprintf(text + n, sizeof(text) - (size_t)n, "%x 20 py::f%d:/x.py\n",
@@ -118,6 +131,7 @@ static int remove_files(void **state)
     unlink(elf_path);
     unlink(kallsyms_path);
     unlink(map_path);
+    unlink(system_map_path);
     return rmdir(folder);
 }
 
@@ -150,6 +164,13 @@ static void run_everything(void)
 {
     const int32_t pids[] = {42};
     const uint64_t needed[] = {0x100000 - 55 * 16, 0x100000 - 32};
+    uint64_t moved[10] = {0xffffffff83000090};
+    for (unsigned i = 0; i < 9; i++)
+        moved[i + 1] = i == 8 ? 0xffffffff83f00010 : 0xffffffff83400010 + i * 0x100000;
+    const struct sym_kernel_range ranges[] = {{0x4000, 0x5000, 0, "[m]", 0},
+                                              {0x2000, 0x3000, 0, "[n]", 0}};
+    const struct sym_ksymbol ksymbols[] = {{1, 0x5000, 0x100, "bpf_prog", 8},
+                                           {3, 0x5000, 0, "", 0}};
     const struct sym_jit_name jit[] = {{0x5000, 0x5100, "later", 5},
                                        {0x4000, 0x4100, "py::g:/y.py", 11}};
     struct sym_options o = {.size = sizeof(o),
@@ -159,6 +180,17 @@ static void run_everything(void)
                             .perf_map_dir = folder,
                             .sysroot = "/"};
     struct sym_kernel k = {.size = sizeof(k), .kallsyms = kallsyms_path};
+    const char *dirs[] = {folder};
+    struct sym_kernel moved_kernel = {.size = sizeof(moved_kernel),
+                                      .release = "6.1",
+                                      .needed = moved,
+                                      .needed_count = 10,
+                                      .ranges = ranges,
+                                      .range_count = 2,
+                                      .ksymbols = ksymbols,
+                                      .ksymbol_count = 2};
+    o.symbol_dirs = dirs;
+    o.symbol_dir_count = 1;
     struct sym_context *c = NULL;
     struct sym_context *n = NULL;
     const struct sym_frame *f;
@@ -173,6 +205,14 @@ static void run_everything(void)
         return;
     }
     REPEAT(sym_context_open(c, &o));
+    REPEAT(sym_kernel_load(c, &moved_kernel));
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct sym_query q = {
+            .module = SYM_NO_MODULE, .kernel = true, .abs = i ? moved[9] : 0x5010, .time = 2};
+        REPEAT(sym_resolve(c, &q, &f, &count));
+        assert_string_equal(f->name, i ? "do_syscall_64" : "bpf_prog");
+    }
     REPEAT(sym_kernel_load(c, &k));
     k.needed = needed;
     k.needed_count = 2;

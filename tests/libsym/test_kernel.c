@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kallsyms: which lines count, where entries end, and the rule of the same boot. */
+/* kallsyms: which lines count, where entries end, and when it may be used. */
 #include "context.h"
 #include "kernel.h"
 
@@ -15,33 +15,40 @@
 
 #include <cmocka.h>
 
-static enum sym_kernel_state parse_needed(struct symint_kernel *k, const char *text,
-                                          const uint64_t *needed, size_t count)
+static enum sym_kernel_state parse_for(struct symint_kernel *k, const char *text,
+                                       const struct sym_kernel *kernel)
 {
     enum sym_kernel_state state;
     char *copy = strdup(text);
     assert_non_null(copy);
-    assert_int_equal(symint_kernel_parse(k, copy, strlen(text), needed, count, &state), 0);
+    assert_int_equal(symint_kernel_parse(k, copy, strlen(text), kernel, &state), 0);
     return state;
+}
+
+static enum sym_kernel_state parse_needed(struct symint_kernel *k, const char *text,
+                                          const uint64_t *needed, size_t count)
+{
+    return parse_for(k, text, &(struct sym_kernel){.needed = needed, .needed_count = count});
 }
 
 static enum sym_kernel_state parse(struct symint_kernel *k, const char *text)
 {
-    return parse_needed(k, text, NULL, 0);
+    return parse_for(k, text, NULL);
 }
 
 static void check(const struct symint_kernel *k, uint64_t address, const char *name)
 {
-    const struct symint_kernel_entry *e = symint_kernel_find(k, address);
+    struct symint_kernel_symbol s;
+    bool found = symint_kernel_find(k, address, &s);
     if (name == NULL) {
-        if (e != NULL)
-            fail_msg("%.*s at %llx", (int)e->name_size, k->text + e->name,
-                     (unsigned long long)address);
+        if (found)
+            fail_msg("%.*s at %llx", (int)s.name_size, s.name, (unsigned long long)address);
         return;
     }
-    assert_non_null(e);
-    if (e->name_size != strlen(name) || memcmp(k->text + e->name, name, e->name_size) != 0)
-        fail_msg("%.*s instead of %s", (int)e->name_size, k->text + e->name, name);
+    if (!found)
+        fail_msg("nothing instead of %s at %llx", name, (unsigned long long)address);
+    if (s.name_size != strlen(name) || memcmp(s.name, name, s.name_size) != 0)
+        fail_msg("%.*s instead of %s", (int)s.name_size, s.name, name);
 }
 
 static void lines_may_come_in_any_order(void **state)
@@ -186,12 +193,147 @@ static void sparse_mode_keeps_what_answers(void **state)
     check(&k, 0x1080, "a");
     check(&k, 0x1100, NULL);
     check(&k, 0x1300, "d");
-    const struct symint_kernel_entry *e = symint_kernel_find(&k, 0x1300);
-    assert_int_equal(e->owner_size, 3);
-    assert_memory_equal(k.text + e->owner, "[m]", 3);
+    struct symint_kernel_symbol s;
+    assert_true(symint_kernel_find(&k, 0x1300, &s));
+    assert_int_equal(s.owner_size, 3);
+    assert_memory_equal(s.owner, "[m]", 3);
+    assert_int_equal(s.start, 0x1300);
+    assert_int_equal(s.end, 0x1400); /* as with all entries */
     symint_kernel_free(&k);
     assert_int_equal(parse_needed(&k, "1000 T a\n", needed, 0), SYM_KERNEL_OK);
     assert_int_equal(k.count, 0);
+    symint_kernel_free(&k);
+}
+
+/* The scattered order of a real file: the kernel sorted, then modules as they were loaded. */
+static void sparse_and_full_tables_agree(void **state)
+{
+    (void)state;
+    char *text = malloc(64 * 4096);
+    uint64_t needed[256];
+    size_t n = 0;
+    uint64_t seed = 1;
+    assert_non_null(text);
+    for (unsigned i = 0; i < 3000; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint64_t low = seed >> 44 & 0xffff0;
+        n += (size_t)(i < 1500
+                          ? sprintf(text + n, "%016llx t f%u\n", 0xffffffff81000000ull + i * 80, i)
+                          : sprintf(text + n, "%016llx t m%u\t[mod%u]\n",
+                                    0xffffffffc0000000ull + low, i, (unsigned)(low >> 14)));
+    }
+    for (unsigned i = 0; i < 256; i++)
+        needed[i] = i < 128 ? 0xffffffff81000000u + i * 1001 : 0xffffffffc0000000u + i * 4099;
+    struct symint_kernel all;
+    struct symint_kernel some;
+    assert_int_equal(parse(&all, text), SYM_KERNEL_OK);
+    assert_int_equal(parse_needed(&some, text, needed, 256), SYM_KERNEL_OK);
+    assert_true(some.count <= 256);
+    size_t named = 0;
+    for (unsigned i = 0; i < 256; i++) {
+        struct symint_kernel_symbol a;
+        struct symint_kernel_symbol b;
+        bool found = symint_kernel_find(&all, needed[i], &a);
+        assert_int_equal(symint_kernel_find(&some, needed[i], &b), found);
+        if (!found)
+            continue;
+        named++;
+        assert_int_equal(a.start, b.start);
+        assert_int_equal(a.end, b.end);
+        assert_int_equal(a.name_size, b.name_size);
+        assert_memory_equal(a.name, b.name, a.name_size);
+        assert_int_equal(a.owner_size, b.owner_size);
+    }
+    assert_true(named > 200 && named < 256);
+    symint_kernel_free(&all);
+    symint_kernel_free(&some);
+    free(text);
+}
+
+static void ranges_tell_where_images_end(void **state)
+{
+    (void)state;
+    static const char text[] = "ffffffff81000100 T last_of_kernel\n"
+                               "ffffffffc0000100 t a\t[my_mod]\n"
+                               "ffffffffc0010100 t b\t[packed]\n"
+                               "ffffffffc0020100 t c\t[third]\n"
+                               "ffffffffc0030100 t d\t[third]\n"
+                               "ffffffffc0040100 t e\t[none]\n";
+    const struct sym_kernel_range ranges[] = {
+        {0xffffffffc0020000, 0xffffffffc0024000, 0, "third", 0},
+        {0xffffffffc0000000, 0xffffffffc0003000, 0, "[my-mod]", 0},
+        {0xffffffffc0010000, 0xffffffffc0013000, 0, "/lib/modules/6.1/kernel/x/packed.ko.xz--", 38},
+        {0xffffffff81000000, 0xffffffff81006000, 0, "[kernel.kallsyms]_text", 0},
+        {0xffffffffc0040000, 0xffffffffc0050000, 0, "[another]", 0},
+        {0xffffffffc0040000, 0xffffffffc0040000, 0, "[none]", 0},
+        {0xffffffffc0040000, 0xffffffffc0060000, 0, NULL, 0}};
+    struct sym_kernel kernel = {.ranges = ranges, .range_count = 7};
+    struct symint_kernel k;
+    assert_int_equal(parse_for(&k, text, &kernel), SYM_KERNEL_OK);
+    check(&k, 0xffffffff81005fff, "last_of_kernel");
+    check(&k, 0xffffffff81006000, NULL);
+    check(&k, 0xffffffffc0002fff, "a");
+    check(&k, 0xffffffffc0003000, NULL);
+    check(&k, 0xffffffffc0012fff, "b");
+    check(&k, 0xffffffffc0013000, NULL);
+    check(&k, 0xffffffffc0030fff, "d"); /* in no range of its own */
+    check(&k, 0xffffffffc0031000, NULL);
+    check(&k, 0xffffffffc0040fff, "e"); /* others' ranges say nothing */
+    check(&k, 0xffffffffc0041000, NULL);
+    symint_kernel_free(&k);
+}
+
+static void trampolines_are_images_of_their_own(void **state)
+{
+    (void)state;
+    struct symint_kernel k;
+    assert_int_equal(parse(&k, "ffffffffc0201000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+                               "ffffffffc0301000 t ftrace_trampoline\t[__builtin__ftrace]\n"),
+                     SYM_KERNEL_OK);
+    check(&k, 0xffffffffc0201fff, "ftrace_trampoline");
+    check(&k, 0xffffffffc0202000, NULL);
+    symint_kernel_free(&k);
+}
+
+/* Eight digits are read at once: one that is none must be noticed in each place. */
+static void every_digit_is_checked(void **state)
+{
+    (void)state;
+    static const char bad[] = {'/', ':', '@', 'G', '`', 'g', 0x10, ' ' - 1, (char)0xb1, (char)0xe1};
+    for (size_t at = 0; at < 16; at++) {
+        for (size_t i = 0; i < sizeof(bad); i++) {
+            char text[] = "ffffffff81000000 t some_function\n";
+            struct symint_kernel k;
+            text[at] = bad[i];
+            assert_int_equal(parse(&k, text), SYM_KERNEL_EMPTY);
+            assert_int_equal(k.lines, 0);
+            symint_kernel_free(&k);
+        }
+        for (unsigned digit = 0; digit < 22; digit++) {
+            char text[] = "1000000000000001 t some_function\n";
+            struct symint_kernel k;
+            text[at] = "0123456789abcdefABCDEF"[digit];
+            assert_int_equal(parse(&k, text), SYM_KERNEL_OK);
+            assert_int_equal(k.entries[0].start, strtoull(text, NULL, 16));
+            symint_kernel_free(&k);
+        }
+    }
+}
+
+static void lines_may_end_like_elsewhere(void **state)
+{
+    (void)state;
+    struct symint_kernel k;
+    assert_int_equal(parse(&k, "ffffffff81000000 t f\r\nffffffff81000010 t g  \t[m] \r\n"
+                               "ffffffff81000020 t h with [] more\nffffffff81000030 t last"),
+                     SYM_KERNEL_OK);
+    check(&k, 0xffffffff81000000, "f");
+    check(&k, 0xffffffff81000010, "g");
+    check(&k, 0xffffffff81000020, "h");
+    check(&k, 0xffffffff81000030, "last");
+    struct symint_kernel_symbol s;
+    assert_true(symint_kernel_find(&k, 0xffffffff81000010, &s));
+    assert_int_equal(s.owner_size, 3);
     symint_kernel_free(&k);
 }
 
@@ -201,7 +343,8 @@ static char folder[64];
 static char kallsyms_path[96];
 static char boot_path[96];
 static char stat_path[96];
-static struct symint_kernel_paths paths;
+static char release_path[96];
+static struct symint_system files;
 
 static void put(const char *path, const char *text)
 {
@@ -220,10 +363,17 @@ static int make_files(void **state)
     snprintf(kallsyms_path, sizeof(kallsyms_path), "%s/kallsyms", folder);
     snprintf(boot_path, sizeof(boot_path), "%s/boot_id", folder);
     snprintf(stat_path, sizeof(stat_path), "%s/stat", folder);
+    snprintf(release_path, sizeof(release_path), "%s/osrelease", folder);
     put(kallsyms_path, "ffffffff81000000 T f\nffffffff81000100 t g [mod]\n");
     put(boot_path, "424b4134-d103-4224-a007-a2d7608fffd7\n");
     put(stat_path, "cpu 1 2 3\nbtime 1700000000\nprocesses 5\n");
-    paths = (struct symint_kernel_paths){kallsyms_path, boot_path, stat_path};
+    put(release_path, "6.1.0-test\n");
+    files = (struct symint_system){.proc = "/nonexistent",
+                                   .kallsyms = kallsyms_path,
+                                   .boot_id = boot_path,
+                                   .stat = stat_path,
+                                   .notes = "/nonexistent",
+                                   .osrelease = release_path};
     return 0;
 }
 
@@ -233,54 +383,15 @@ static int remove_files(void **state)
     unlink(kallsyms_path);
     unlink(boot_path);
     unlink(stat_path);
+    unlink(release_path);
     return rmdir(folder);
-}
-
-static void the_boot_id_decides(void **state)
-{
-    (void)state;
-    struct sym_kernel k = {.size = sizeof(k), .boot_id = "424b4134-d103-4224-a007-a2d7608fffd7"};
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OK);
-    k.boot_id = "424b4134d1034224a007a2d7608fffd7";
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OK);
-    k.boot_id = "424b4134-d103-4224-a007-a2d7608fffd8";
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OTHER_BOOT);
-    k.boot_id = "424b4134-d103-4224-a007-a2d7608fffd";
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OTHER_BOOT);
-    /* The start time cannot overrule it. */
-    k.has_start_time = true;
-    k.start_time_us = (uint64_t)1800000000 * 1000000;
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OTHER_BOOT);
-}
-
-static void without_a_boot_id_the_start_time_decides(void **state)
-{
-    (void)state;
-    struct sym_kernel k = {.size = sizeof(k), .has_start_time = true};
-    k.start_time_us = (uint64_t)1700000000 * 1000000;
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OK);
-    k.start_time_us--;
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_OTHER_BOOT);
-    k.has_start_time = false;
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_UNKNOWN_BOOT);
-    k.boot_id = "";
-    assert_int_equal(symint_kernel_boot(&k, &paths), SYM_KERNEL_UNKNOWN_BOOT);
-}
-
-static void an_unknown_boot_of_ours_is_no_match(void **state)
-{
-    (void)state;
-    struct symint_kernel_paths none = {kallsyms_path, "/nonexistent", "/nonexistent"};
-    struct sym_kernel k = {.size = sizeof(k), .boot_id = "424b4134-d103-4224-a007-a2d7608fffd7"};
-    assert_int_equal(symint_kernel_boot(&k, &none), SYM_KERNEL_UNKNOWN_BOOT);
-    k.has_start_time = true;
-    assert_int_equal(symint_kernel_boot(&k, &none), SYM_KERNEL_UNKNOWN_BOOT);
 }
 
 static struct sym_context *open_context(void)
 {
     struct sym_context *c = sym_context_new();
     assert_non_null(c);
+    c->system = &files;
     assert_int_equal(sym_context_open(c, NULL), 0);
     return c;
 }
@@ -322,20 +433,53 @@ static void a_context_names_kernel_addresses(void **state)
     put(kallsyms_path, "ffffffff81000000 T f\nffffffff81000100 t g [mod]\n");
 }
 
+static void begin(struct sym_context *c, const char *boot_id)
+{
+    struct sym_capture capture = {.size = sizeof(capture), .boot_id = boot_id};
+    assert_int_equal(sym_capture_begin(c, &capture), 0);
+}
+
 static void the_running_kernel_is_used_for_its_own_boot_only(void **state)
 {
     (void)state;
     struct sym_context *c = open_context();
-    struct sym_kernel k = {.size = sizeof(k), .boot_id = "x"};
-    assert_int_equal(symint_context_load_kernel(c, &k, &paths), 0);
+    struct sym_kernel k = {.size = sizeof(k)};
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_UNKNOWN_BOOT);
+    begin(c, "x");
+    assert_int_equal(sym_kernel_load(c, &k), 0);
     assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OTHER_BOOT);
     assert_int_equal(ask(c, 0xffffffff81000010)->miss, SYM_MISS_KERNEL);
-    k.boot_id = "424b4134-d103-4224-a007-a2d7608fffd7";
-    assert_int_equal(symint_context_load_kernel(c, &k, &paths), 0);
+    begin(c, "424b4134-d103-4224-a007-a2d7608fffd7");
+    assert_int_equal(sym_kernel_load(c, &k), 0);
     assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
-    struct symint_kernel_paths gone = {"/nonexistent", boot_path, stat_path};
-    assert_int_equal(symint_context_load_kernel(c, &k, &gone), 0);
+    assert_string_equal(sym_kernel_detail(c), "");
+    files.kallsyms = "/nonexistent";
+    assert_int_equal(sym_kernel_load(c, &k), 0);
     assert_int_equal(sym_kernel_state(c), SYM_KERNEL_UNREADABLE);
+    files.kallsyms = stat_path;
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_EMPTY);
+    files.kallsyms = kallsyms_path;
+    sym_context_free(c);
+}
+
+static void a_recorded_release_must_not_contradict_the_running_one(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_context();
+    struct sym_kernel k = {.size = sizeof(k), .release = "6.1.0-test"};
+    begin(c, "424b4134-d103-4224-a007-a2d7608fffd7");
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
+    k.release = "6.1.0-other";
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OTHER_BOOT);
+    assert_string_equal(sym_kernel_detail(c), "the running kernel has another release");
+    /* The user vouches for a file. */
+    k.kallsyms = kallsyms_path;
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
     sym_context_free(c);
 }
 
@@ -353,6 +497,8 @@ static void a_named_file_must_be_good(void **state)
     assert_int_equal(sym_kernel_load(c, NULL), SYM_ERR_MISUSE);
     k.size = 0;
     assert_int_equal(sym_kernel_load(c, &k), SYM_ERR_MISUSE);
+    k = (struct sym_kernel){.size = sizeof(k), .range_count = 1};
+    assert_int_equal(sym_kernel_load(c, &k), SYM_ERR_MISUSE);
     sym_context_free(c);
 }
 
@@ -366,11 +512,14 @@ int main(void)
         cmocka_unit_test(of_equal_addresses_the_better_name_wins),
         cmocka_unit_test(entries_do_not_cross_into_modules_or_bpf),
         cmocka_unit_test(sparse_mode_keeps_what_answers),
-        cmocka_unit_test(the_boot_id_decides),
-        cmocka_unit_test(without_a_boot_id_the_start_time_decides),
-        cmocka_unit_test(an_unknown_boot_of_ours_is_no_match),
+        cmocka_unit_test(sparse_and_full_tables_agree),
+        cmocka_unit_test(ranges_tell_where_images_end),
+        cmocka_unit_test(trampolines_are_images_of_their_own),
+        cmocka_unit_test(every_digit_is_checked),
+        cmocka_unit_test(lines_may_end_like_elsewhere),
         cmocka_unit_test(a_context_names_kernel_addresses),
         cmocka_unit_test(the_running_kernel_is_used_for_its_own_boot_only),
+        cmocka_unit_test(a_recorded_release_must_not_contradict_the_running_one),
         cmocka_unit_test(a_named_file_must_be_good),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
