@@ -172,6 +172,15 @@ static bool by_names(const struct select_options *select)
     return select && (select->comm_globs.count > 0 || select->thread_globs.count > 0);
 }
 
+static void take_annotation(struct aggregate *a, const struct spool_reader *reader,
+                            const struct spool_annotation *annotation)
+{
+    notes_record(&a->notes, annotation);
+    if (a->options.epochs && annotation->key == SPOOL_NOTE_KSYMBOL &&
+        epochs_record(&a->epochs, reader, annotation))
+        names_begin_epoch(a->names, a->epochs.now);
+}
+
 int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
                    struct tool_input *in, struct progress *progress)
 {
@@ -196,7 +205,7 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
         if (rec.type != SPOOL_RECORD_SAMPLE) {
             names_record(a->names, &rec);
             if (rec.type == SPOOL_RECORD_ANNOTATION)
-                notes_record(&a->notes, &rec.annotation);
+                take_annotation(a, reader, &rec.annotation);
             continue;
         }
         if (progress)
@@ -230,6 +239,7 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
         a->last_ns = a->file_high_ns;
     }
     notes_finish(&a->notes);
+    epochs_finish(&a->epochs);
     return rc;
 }
 
@@ -410,6 +420,7 @@ void aggregate_free(struct aggregate *a)
 {
     names_free(a->names);
     notes_free(&a->notes);
+    epochs_free(&a->epochs);
     runs_free(a->runs);
     free(a->stats);
     free(a->source_selected);

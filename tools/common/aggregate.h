@@ -6,6 +6,7 @@
 #ifndef TOOLS_AGGREGATE_H
 #define TOOLS_AGGREGATE_H
 
+#include "epochs.h"
 #include "inputs.h"
 #include "names.h"
 #include "notes.h"
@@ -16,7 +17,8 @@
 struct aggregate_options {
     bool per_thread;   /* sources are threads */
     bool source_stats; /* first, last and gaps of each source */
-    bool runs;         /* keep runs of each source in time order; needs per_thread */
+    bool epochs; /* sources end where names of the kernel may change: for those who ask for names */
+    bool runs;   /* keep runs of each source in time order; needs per_thread */
     const struct select_options *select; /* --comm and --thread are applied by aggregate_finish */
 };
 
@@ -46,6 +48,7 @@ struct aggregate {
     struct aggregate_options options;
     struct names *names;
     struct notes notes;
+    struct epochs epochs;       /* with options.epochs */
     struct run_store *runs;     /* with options.runs */
     struct source_stats *stats; /* by source; samples only, unless source_stats */
     size_t stats_capacity;

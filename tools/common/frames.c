@@ -38,8 +38,16 @@ static void name_module(struct frame_names *n, const struct resolved *r, bool ji
     text_clean(path, size, &n->module);
 }
 
+uint64_t frames_shown_address(const struct resolved *r, const struct sym_frame *s)
+{
+    if (s && s->origin == SYM_ORIGIN_FDE)
+        return s->function_start;
+    return r->module ? r->rel : r->abs;
+}
+
 /* The base name of the module proper: generated code keeps apart what the pseudo name would fold together. */
-static void name_unresolved(struct frame_names *n, const struct resolved *r, bool module_only)
+static void name_unresolved(struct frame_names *n, const struct resolved *r,
+                            const struct sym_frame *s, bool module_only)
 {
     const char *base = n->module.data;
 
@@ -54,9 +62,9 @@ static void name_unresolved(struct frame_names *n, const struct resolved *r, boo
     if (module_only)
         text_printf(&n->name, base[0] == '[' ? "%s" : "[%s]", base);
     else if (r->module)
-        text_printf(&n->name, "%s+0x%" PRIx64, base, r->rel);
+        text_printf(&n->name, "%s+0x%" PRIx64, base, frames_shown_address(r, s));
     else
-        text_printf(&n->name, "0x%" PRIx64, r->abs);
+        text_printf(&n->name, "0x%" PRIx64, frames_shown_address(r, s));
 }
 
 static uint32_t match_flags(const struct shape_options *shape, const char *name)
@@ -147,7 +155,7 @@ void frames_name(struct frame_names *n, const struct resolved *r, size_t index,
         text_clean(s->name, strlen(s->name), &n->name);
         out->flags |= FRAME_NAMED;
     } else {
-        name_unresolved(n, r, shape->unresolved_module);
+        name_unresolved(n, r, s, shape->unresolved_module);
     }
     take_name(n, shape, out);
 }

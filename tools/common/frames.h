@@ -60,6 +60,10 @@ size_t frames_count(const struct resolved *r);
 void frames_name(struct frame_names *n, const struct resolved *r, size_t index,
                  const struct shape_options *shape, struct out_frame *out);
 
+/* What stands for a frame without a name, in its module's terms where it has a module: the address, or the start of the
+ * function where only that is known, so that all addresses of the function are one frame. s: NULL with --no-symbols. */
+uint64_t frames_shown_address(const struct resolved *r, const struct sym_frame *s);
+
 /* A placeholder: "[no frames]", "[12 frames omitted]". */
 void frames_placeholder(struct frame_names *n, const char *name, const struct shape_options *shape,
                         struct out_frame *out);

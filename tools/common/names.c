@@ -40,6 +40,7 @@ struct state {
     uint32_t epoch;
     struct text comm; /* data NULL: none known at that time */
     bool python;
+    uint32_t kernel_epoch;
 };
 
 struct thread_name {
@@ -52,6 +53,7 @@ struct thread_name {
 
 struct source_entry {
     uint32_t state;
+    uint32_t group; /* struct source has the meaning */
     uint64_t tid;
     struct text thread;
 };
@@ -62,6 +64,7 @@ struct spool_thread_entry {
     uint32_t source;          /* good as long as ... */
     uint32_t generation;      /* ... the process is of this generation */
     uint32_t name_generation; /* ... and, with per_thread, its name of this one */
+    uint32_t kernel_epoch;    /* ... and in this epoch */
     uint32_t process;
     uint32_t name; /* with per_thread: index in thread_names */
 };
@@ -69,6 +72,7 @@ struct spool_thread_entry {
 struct names {
     bool per_thread;
     bool python_marks;
+    uint32_t kernel_epoch;
     struct process *processes;
     size_t process_count, process_capacity;
     struct epoch *epochs;
@@ -320,6 +324,11 @@ static void take_thread(struct names *n, const struct spool_thread *th)
     n->thread_count++;
 }
 
+void names_begin_epoch(struct names *n, uint32_t epoch)
+{
+    n->kernel_epoch = epoch;
+}
+
 void names_record(struct names *n, const struct spool_record *rec)
 {
     struct process *p;
@@ -358,18 +367,24 @@ void names_record(struct names *n, const struct spool_record *rec)
 
 static uint32_t current_state(struct names *n, struct process *p)
 {
-    if (p->state != NAMES_NONE)
-        return p->state;
+    uint32_t before = p->state;
+
+    if (before != NAMES_NONE && n->states[before].kernel_epoch == n->kernel_epoch)
+        return before;
     n->states = grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
     n->states[n->state_count] = (struct state){.process = (uint32_t)(p - n->processes),
                                                .epoch = p->epoch,
                                                .comm = p->comm,
-                                               .python = p->python};
+                                               .python = p->python,
+                                               .kernel_epoch = n->kernel_epoch};
     p->state = (uint32_t)n->state_count++;
     if (!n->per_thread) {
         /* States and sources are the same then. */
         n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
-        n->sources[n->source_count++] = (struct source_entry){.state = p->state};
+        n->sources[n->source_count++] = (struct source_entry){
+            .state = p->state,
+            .group = before != NAMES_NONE ? n->sources[before].group : p->state,
+        };
     }
     return p->state;
 }
@@ -379,12 +394,14 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample)
     struct spool_thread_entry *t = &n->threads[sample->thread];
     struct process *p = &n->processes[t->process];
     const struct thread_name *name = n->per_thread ? &n->thread_names[t->name] : NULL;
-    uint32_t state;
+    uint32_t state, group;
+    bool same = t->source != NAMES_NONE && t->generation == p->generation &&
+                (!name || t->name_generation == name->generation);
 
-    if (t->source != NAMES_NONE && t->generation == p->generation &&
-        (!name || t->name_generation == name->generation))
+    if (same && t->kernel_epoch == n->kernel_epoch)
         return t->source;
     t->generation = p->generation;
+    t->kernel_epoch = n->kernel_epoch;
     state = current_state(n, p);
     if (!name) {
         t->source = state;
@@ -392,8 +409,9 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample)
     }
     t->name_generation = name->generation;
     n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
-    n->sources[n->source_count] =
-        (struct source_entry){.state = state, .tid = t->tid, .thread = name->latest};
+    group = same ? n->sources[t->source].group : (uint32_t)n->source_count;
+    n->sources[n->source_count] = (struct source_entry){
+        .state = state, .group = group, .tid = t->tid, .thread = name->latest};
     t->source = (uint32_t)n->source_count++;
     return t->source;
 }
@@ -436,7 +454,9 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
                            .comm_size = comm.size,
                            .thread = thread.data,
                            .thread_size = thread.size,
-                           .python = s->python};
+                           .python = s->python,
+                           .kernel_epoch = s->kernel_epoch,
+                           .group = e->group};
 }
 
 const char *names_of_thread(const struct names *n, int32_t pid, uint64_t tid, size_t *size)

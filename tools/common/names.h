@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who was sampled: turns the records of a spool into sources, a source being a process (or one thread of it) as long
- * as its name and its Python state stay the same. Names may arrive after the samples they belong to, so they are
+ * as its name and its Python state stay the same, and within one kernel epoch (epochs.h). Names may arrive after the samples they belong to, so they are
  * asked for at the end.
  */
 #ifndef TOOLS_NAMES_H
@@ -24,6 +24,9 @@ void names_free(struct names *n);
 /* Takes a record in; samples are ignored. Call it before names_source of the samples behind the record. */
 void names_record(struct names *n, const struct spool_record *rec);
 
+/* A kernel epoch begins. */
+void names_begin_epoch(struct names *n, uint32_t epoch);
+
 /* The source of a sample of this spool thread at this point of the file. */
 uint32_t names_source(struct names *n, const struct spool_sample *sample);
 
@@ -38,6 +41,9 @@ struct source {
     const char *thread; /* NULL: unknown, or not per_thread */
     size_t thread_size;
     bool python; /* marked as a Python runtime with perf-map support */
+    uint32_t kernel_epoch;
+    uint32_t
+        group; /* the first of the sources that only their epochs tell apart, this one or one before it */
 };
 uint32_t names_source_count(const struct names *n);
 void names_get_source(const struct names *n, uint32_t source, struct source *out);

@@ -139,6 +139,38 @@ static void without_a_symbol_the_address_is_the_name(void **state)
     }
 }
 
+static void addresses_of_a_function_that_only_unwind_data_know_are_one_frame(void **state)
+{
+    struct spool_module m = module_of("/usr/lib/libfoo.so");
+    struct shape_options whole = {.unresolved_module = true};
+    struct sym_frame s = {.origin = SYM_ORIGIN_FDE, .miss = SYM_MISS_NO_SYMBOL};
+    struct out_frame out;
+
+    (void)state;
+    for (uint64_t offset = 0; offset < 0x30; offset += 0x10) {
+        struct resolved r = {.module = &m,
+                             .abs = 0x401200 + offset,
+                             .rel = 0x1200 + offset,
+                             .frames = &s,
+                             .frame_count = 1};
+
+        s.function_start = 0x1200;
+        s.offset = offset;
+        frames_name(&names, &r, 0, &plain, &out);
+        expect(&out, "libfoo.so+0x1200", "libfoo.so");
+        assert_int_equal(out.flags & FRAME_NAMED, 0); /* a start is no name */
+        assert_int_equal(out.abs, 0x401200 + offset);
+        assert_int_equal(out.rel, 0x1200 + offset);
+        assert_int_equal(out.miss, SYM_MISS_NO_SYMBOL);
+        frames_name(&names, &r, 0, &whole, &out);
+        expect(&out, "[libfoo.so]", "libfoo.so");
+        s.name = "f";
+        frames_name(&names, &r, 0, &plain, &out);
+        expect(&out, "f", "libfoo.so");
+        s.name = NULL;
+    }
+}
+
 static void outside_every_module_the_absolute_address_is_the_name(void **state)
 {
     struct shape_options whole = {.unresolved_module = true};
@@ -299,6 +331,7 @@ int main(void)
         cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(a_name_is_never_empty),
         cmocka_unit_test(without_a_symbol_the_address_is_the_name),
+        cmocka_unit_test(addresses_of_a_function_that_only_unwind_data_know_are_one_frame),
         cmocka_unit_test(outside_every_module_the_absolute_address_is_the_name),
         cmocka_unit_test(kernel_frames_come_from_the_mode_and_not_from_a_name),
         cmocka_unit_test(generated_code_has_pseudo_modules),
