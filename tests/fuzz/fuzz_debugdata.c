@@ -42,8 +42,9 @@ static void unpack(const uint8_t *data, size_t size)
             abort();
         struct symint_elf *inner = unpacked != NULL ? open_memory(unpacked, unpacked_size) : NULL;
         enum sym_miss miss;
+        const char *note;
         if (inner != NULL)
-            (void)!symint_elf_index(inner, &miss, &why);
+            (void)!symint_elf_index(inner, NULL, &miss, &why, &note);
         symint_elf_free(inner);
         free(unpacked);
     }
