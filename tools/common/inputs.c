@@ -30,8 +30,10 @@ int inputs_open(const char *path, struct tool_input *in)
     struct stat status;
 
     *in = (struct tool_input){.fd = STDIN_FILENO, .name = inputs_name(path)};
-    if (strcmp(path, "-") != 0)
+    if (strcmp(path, "-") != 0) {
+        in->path = path;
         in->fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    }
     if (in->fd < 0 || fstat(in->fd, &status) != 0) {
         cli_error("%s: open failed: %s", in->name, strerror(errno));
         inputs_close(in);

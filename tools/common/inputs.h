@@ -14,6 +14,7 @@ struct tool_input {
     struct spool_reader *reader;
     int fd;
     const char *name;    /* the path as given, or "standard input" */
+    const char *path;    /* as given; NULL: standard input */
     bool has_size;       /* a regular file */
     uint64_t size_bytes; /* of what will be read from it, packed if it is packed */
 };

@@ -22,11 +22,28 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+size_t notes_hex(const char *text, size_t size, uint8_t *bytes)
+{
+    if (size % 2 != 0 || size / 2 > NOTES_BUILD_ID_MAX)
+        return 0;
+    for (size_t i = 0; i < size; i += 2) {
+        int high = hex_value(text[i]), low = hex_value(text[i + 1]);
+
+        if (high < 0 || low < 0)
+            return 0;
+        bytes[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    return size / 2;
+}
+
 static void take_build_id(struct notes *n, const struct spool_annotation *a)
 {
     struct build_id_note *b;
 
-    if (a->text_size / 2 > NOTES_BUILD_ID_MAX || a->number[0] > UINT32_MAX)
+    uint8_t bytes[NOTES_BUILD_ID_MAX];
+    size_t size = notes_hex(a->text, a->text_size, bytes);
+
+    if (size == 0 || a->number[0] > UINT32_MAX)
         return;
     if (n->build_id_count == n->build_id_capacity) {
         n->build_id_capacity = n->build_id_capacity ? n->build_id_capacity * 2 : 16;
@@ -35,9 +52,8 @@ static void take_build_id(struct notes *n, const struct spool_annotation *a)
     b = &n->build_ids[n->build_id_count++];
     b->module = (uint32_t)a->number[0];
     b->order = a->module.id;
-    b->size_bytes = (uint8_t)(a->text_size / 2);
-    for (size_t i = 0; i < b->size_bytes; i++)
-        b->bytes[i] = (uint8_t)(hex_value(a->text[2 * i]) << 4 | hex_value(a->text[2 * i + 1]));
+    b->size_bytes = (uint8_t)size;
+    memcpy(b->bytes, bytes, size);
 }
 
 static struct note *find_once(const struct notes *n, const char *key, size_t key_size)

@@ -53,6 +53,9 @@ const uint8_t *notes_build_id(const struct notes *n, uint32_t module, size_t *si
 /* The latest value of a key; NULL when there is none. */
 const char *notes_value(const struct notes *n, const char *key);
 
+/* Bytes from hex digits, at most NOTES_BUILD_ID_MAX of them; their number, 0 when the text is not of that form. */
+size_t notes_hex(const char *text, size_t size, uint8_t *bytes);
+
 /* Copies blank-separated word number `index` of a value into out; false when there is none or it is too long. */
 bool notes_word(const char *value, unsigned index, char *out, size_t out_size);
 

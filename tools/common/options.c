@@ -35,6 +35,8 @@ enum {
     ID_UNRESOLVED,
     ID_NO_SYMBOLS,
     ID_SYSROOT,
+    ID_DEBUG_DIR,
+    ID_SYMBOLS,
     ID_PERF_MAP_DIR,
     ID_PERF_MAPS,
     ID_KALLSYMS,
@@ -140,10 +142,21 @@ static const struct cli_option symbol_options[] = {
      .name = "sysroot",
      .value = "DIR",
      .help = "look for modules below DIR, a container's root or an unpacked image"},
+    {.id = ID_DEBUG_DIR,
+     .name = "debug-dir",
+     .value = "DIR",
+     .help = "where separate debug files lie; repeatable (default: the folders in "
+             "SPOOL_DEBUG_DIRS, else /usr/lib/debug)"},
+    {.id = ID_SYMBOLS,
+     .name = "symbols",
+     .value = "DIR",
+     .help = "a folder in which modules, debug files, perf maps and kallsyms are looked up first; "
+             "repeatable"},
     {.id = ID_PERF_MAP_DIR,
      .name = "perf-map-dir",
      .value = "DIR",
-     .help = "where perf-PID.map files lie (default /tmp)"},
+     .help = "where perf-PID.map files lie (default: the /tmp of the process, then /tmp, then "
+             "the folder of the SPOOL)"},
     {.id = ID_PERF_MAPS,
      .name = "perf-maps",
      .value = "auto|all|none|PID,...",
@@ -153,7 +166,8 @@ static const struct cli_option symbol_options[] = {
     {.id = ID_KALLSYMS,
      .name = "kallsyms",
      .value = "FILE",
-     .help = "kernel symbols (default /proc/kallsyms if the spool is from this boot)"},
+     .help = "kernel symbols (default /proc/kallsyms if the spool is from this boot, else the "
+             "System.map of its kernel)"},
     {.id = ID_NO_KERNEL_SYMBOLS,
      .name = "no-kernel-symbols",
      .help = "kernel frames stay addresses"},
@@ -614,6 +628,14 @@ static void handle_symbols(const struct cli_arg *arg, struct symbol_options *o)
     case ID_SYSROOT:
         o->sysroot = path_value(arg);
         break;
+    case ID_DEBUG_DIR:
+        path_value(arg);
+        cli_text_value(arg, &o->debug_dirs);
+        break;
+    case ID_SYMBOLS:
+        path_value(arg);
+        cli_text_value(arg, &o->symbol_dirs);
+        break;
     case ID_PERF_MAP_DIR:
         o->perf_map_dir = path_value(arg);
         break;
@@ -680,6 +702,8 @@ void cli_free(struct tool_options *o)
     free(o->select.tids.items);
     free(o->select.comm_globs.items);
     free(o->select.thread_globs.items);
+    free(o->symbols.debug_dirs.items);
+    free(o->symbols.symbol_dirs.items);
     free(o->symbols.perf_map_pids.items);
     if (o->shape.has_frame_filter)
         regfree(&o->shape.frame_filter);

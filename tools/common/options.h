@@ -53,11 +53,13 @@ struct shape_options {
 
 struct symbol_options {
     bool no_symbols;
-    const char *sysroot;      /* NULL: "/" */
-    const char *perf_map_dir; /* NULL: "/tmp" */
+    const char *sysroot;          /* NULL: "/" */
+    struct text_list debug_dirs;  /* none: SPOOL_DEBUG_DIRS, else libsym's own */
+    struct text_list symbol_dirs; /* --symbols */
+    const char *perf_map_dir;     /* NULL: libsym's own places */
     enum sym_perf_maps perf_maps;
     struct number_list perf_map_pids;
-    const char *kallsyms; /* NULL: automatic */
+    const char *kallsyms; /* NULL: a symbol folder's, else automatic */
     bool no_kernel_symbols;
 };
 

@@ -149,6 +149,25 @@ void report_miss(struct text_buffer *out, const char *path, size_t path_size, co
     text_append_byte(out, '\n');
 }
 
+void report_unverified(struct text_buffer *out, uint32_t modules, bool kernel,
+                       const char *kernel_detail)
+{
+    if (modules == 0 && !kernel)
+        return;
+    text_printf(out, "not verified: ");
+    if (modules > 0)
+        text_printf(out, "%" PRIu32 " module%s named without a recorded build id to compare%s",
+                    modules, modules == 1 ? "" : "s", kernel ? ", " : "");
+    if (kernel)
+        text_printf(out, "the kernel named by a file that states no build id");
+    if (kernel && *kernel_detail) {
+        text_printf(out, " (");
+        append_name(out, kernel_detail, strlen(kernel_detail));
+        text_printf(out, ")");
+    }
+    text_append_byte(out, '\n');
+}
+
 void report_print(const struct text_buffer *lines)
 {
     const char *p = lines->data, *end = p ? p + lines->size : p;

@@ -26,6 +26,11 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
 void report_miss(struct text_buffer *out, const char *path, size_t path_size, const char *why,
                  const char *detail, uint64_t samples);
 
+/* Appends a line about names of files that nothing identifies, for one that was built anew since gives wrong ones: of
+ * so many modules, and of the kernel. kernel_detail: the file, may be "". Nothing without such names. */
+void report_unverified(struct text_buffer *out, uint32_t modules, bool kernel,
+                       const char *kernel_detail);
+
 /* 41233 as "41,233". */
 void report_number(struct text_buffer *out, uint64_t number);
 

@@ -13,7 +13,7 @@
 /* Contexts of frame_context. */
 #define CONTEXT_NONE 0u
 #define CONTEXT_SHARED 1u /* the same in every process */
-#define CONTEXT_FIRST 2u
+#define CONTEXT_FIRST 2u  /* from here on one of a process or of a kernel epoch */
 
 /* What is known of a node's whole stack. The two ways of showing it, with the interpreter's own frames and without,
  * differ only once such a frame was met (HAS_SPLIT). */
@@ -31,7 +31,7 @@ enum {
 };
 
 struct node_memo {
-    uint32_t stamp; /* of the source it is right for */
+    uint32_t stamp; /* of the sources it is right for */
     uint32_t has;
     uint32_t show;
     uint32_t hide;
@@ -63,12 +63,14 @@ void shape_init(struct shaper *h, const struct spool_counts *counts)
         h->frame_reason = cli_zeroed(counts->frames, sizeof *h->frame_reason);
     }
     h->context = CONTEXT_FIRST;
+    h->epoch_context = h->last_context = CONTEXT_FIRST + 1;
 }
 
 void shape_free(struct shaper *h)
 {
     free(h->shared.items);
     free(h->own.items);
+    free(h->passing.items);
     free(h->frame_chain);
     free(h->frame_context);
     free(h->frame_place);
@@ -80,13 +82,22 @@ void shape_free(struct shaper *h)
 
 void shape_source(struct shaper *h, const struct source *source, uint32_t root, bool other_process)
 {
+    /* Nobody asks for the process or the epoch before any more. */
+    if (other_process) {
+        h->context = ++h->last_context;
+        h->own.count = 0;
+    }
+    if (source->kernel_epoch != h->source.kernel_epoch) {
+        h->epoch_context = ++h->last_context;
+        h->passing.count = 0;
+    }
+    /* In the next epoch of a process the ways to its kernel frames are still known. Not so with misses, whose forest is
+     * a source's. */
+    if (h->stamp == 0 || h->misses || other_process || source->group != h->source.group)
+        h->stamp = ++h->last_stamp;
+    h->epoch_stamp = ++h->last_stamp;
     h->source = *source;
     h->root = root;
-    h->stamp++;
-    if (!other_process)
-        return;
-    h->context++;
-    h->own.count = 0; /* nobody asks for the process before any more */
 }
 
 /* ---- frames ---- */
@@ -118,9 +129,12 @@ static void note_miss(struct shaper *h, uint32_t frame, const struct resolved *r
                       const struct out_frame *f)
 {
     h->frame_reason[frame] = (uint8_t)f->miss;
-    if (f->sym && (f->sym->flags & SYM_FLAG_UNVERIFIED) && (f->flags & FRAME_NAMED) &&
-        r->module_id != SPOOL_NO_ID)
-        h->misses->unverified[r->module_id] = 1;
+    if (f->sym && (f->sym->flags & SYM_FLAG_UNVERIFIED) && (f->flags & FRAME_NAMED)) {
+        if (r->kernel)
+            h->misses->unverified[misses_kernel(h->misses)] = 1;
+        else if (r->module_id != SPOOL_NO_ID)
+            h->misses->unverified[r->module_id] = 1;
+    }
     if (f->flags & (FRAME_NAMED | FRAME_PLACEHOLDER))
         h->frame_place[frame] = MISSES_NONE;
     else if (r->module_id != SPOOL_NO_ID)
@@ -145,18 +159,28 @@ static int reserve_chain(struct chain_store *c, size_t count)
 /* Makes the chain of a frame known in the present context. 0 or -1. */
 static int make_chain(struct shaper *h, uint32_t frame)
 {
-    struct chain_store *store;
+    struct chain_store *store = &h->shared;
+    uint32_t context = CONTEXT_SHARED;
+    bool counted;
     struct resolved r;
     size_t count;
 
     if (symbols_resolve(h->symbols, frame, &h->source, &r) < 0)
         return -1;
-    store = r.per_process ? &h->own : &h->shared;
+    if (r.per_process) {
+        store = &h->own;
+        context = h->context;
+    } else if (r.per_epoch) {
+        store = &h->passing;
+        context = h->epoch_context;
+    }
     count = frames_count(&r);
     if (reserve_chain(store, count) < 0)
         return -1;
+    /* In every epoch it is the same frame of the kernel. */
+    counted = r.per_epoch && h->frame_context[frame] != CONTEXT_NONE;
     h->frame_chain[frame] = (uint32_t)store->count;
-    h->frame_context[frame] = r.per_process ? h->context : CONTEXT_SHARED;
+    h->frame_context[frame] = context;
     for (size_t i = 0; i < count; i++) {
         struct shaped *shaped = &store->items[store->count++];
         struct out_frame out;
@@ -167,7 +191,7 @@ static int make_chain(struct shaper *h, uint32_t frame)
         if (i + 1 < count)
             continue;
         shaped->flags |= CHAIN_END;
-        if (!r.truncated)
+        if (!r.truncated && !counted)
             count_origin(h->report, &out);
         if (h->misses)
             note_miss(h, frame, &r, &out);
@@ -182,13 +206,14 @@ static inline const struct shaped *chain_of(struct shaper *h, uint32_t frame)
 
     if (context == CONTEXT_SHARED)
         return &h->shared.items[h->frame_chain[frame]];
-    if (context != h->context) {
+    if (context != h->context && context != h->epoch_context) {
         if (make_chain(h, frame) < 0)
             return NULL;
-        if (h->frame_context[frame] == CONTEXT_SHARED)
+        context = h->frame_context[frame];
+        if (context == CONTEXT_SHARED)
             return &h->shared.items[h->frame_chain[frame]];
     }
-    return &h->own.items[h->frame_chain[frame]];
+    return &(context == h->context ? &h->own : &h->passing)->items[h->frame_chain[frame]];
 }
 
 /* ---- tree ---- */
@@ -275,6 +300,8 @@ static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct 
 
     if (!first)
         return -1;
+    if (h->frame_context[frame] == h->epoch_context)
+        m->stamp = h->epoch_stamp;
     while (!(c->flags & CHAIN_END))
         c++;
     for (;; c--) {
@@ -304,6 +331,11 @@ static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct 
     return 0;
 }
 
+static inline bool is_current(const struct shaper *h, const struct node_memo *m)
+{
+    return m->stamp == h->stamp || m->stamp == h->epoch_stamp;
+}
+
 /* Brings the memo of a stack up to date, from its nearest known prefix on. 0 or -1. */
 static int follow(struct shaper *h, uint32_t stack)
 {
@@ -312,7 +344,7 @@ static int follow(struct shaper *h, uint32_t stack)
     size_t pending = 0;
     uint32_t id = stack;
 
-    for (; id != SPOOL_NO_ID && h->memo[id].stamp != h->stamp; id = h->nodes[id].prefix) {
+    for (; id != SPOOL_NO_ID && !is_current(h, &h->memo[id]); id = h->nodes[id].prefix) {
         reserve_path(h, pending);
         h->path[pending++] = id;
     }

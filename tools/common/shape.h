@@ -43,19 +43,24 @@ struct shaper {
     const struct spool_stack_node *nodes;
     struct misses *misses; /* NULL: not wanted */
 
-    struct chain_store shared; /* chains that are the same in every process ... */
-    struct chain_store own;    /* ... and those of the process at hand */
-    uint32_t *frame_chain;     /* by frame: index of its chain */
-    uint32_t *frame_context;   /* by frame: for whom frame_chain is right */
-    uint32_t *frame_place;     /* with misses, by frame: where it lies without a name */
-    uint8_t *frame_reason;     /* with misses, by frame: enum sym_miss */
-    uint32_t context;
+    struct chain_store shared;  /* chains that are the same in every source, ... */
+    struct chain_store own;     /* ... those of the process at hand, ... */
+    struct chain_store passing; /* ... and those of the kernel epoch at hand */
+    uint32_t *frame_chain;      /* by frame: index of its chain */
+    uint32_t *frame_context;    /* by frame: for whom frame_chain is right */
+    uint32_t *frame_place;      /* with misses, by frame: where it lies without a name */
+    uint8_t *frame_reason;      /* with misses, by frame: enum sym_miss */
+    uint32_t context;           /* the process at hand */
+    uint32_t epoch_context;     /* the kernel epoch at hand */
+    uint32_t last_context;
     struct source source;
     uint32_t root; /* node of the source's root frames */
 
     struct node_memo *memo;   /* by stack node */
     struct node_depth *depth; /* with --max-depth, by stack node */
-    uint32_t stamp;
+    uint32_t stamp;           /* of memos that hold for all sources of a group ... */
+    uint32_t epoch_stamp;     /* ... and of those with a frame that depends on the kernel epoch */
+    uint32_t last_stamp;
     uint32_t *path; /* scratch */
     size_t path_capacity;
 };
@@ -67,7 +72,8 @@ enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2 };
 void shape_init(struct shaper *h, const struct spool_counts *counts);
 void shape_free(struct shaper *h);
 
-/* Begins a source. `other_process`: its frames may resolve differently from those of the source before. */
+/* Begins a source. `other_process`: its frames may resolve differently from those of the source before. What another
+ * kernel epoch changes is seen here. */
 void shape_source(struct shaper *h, const struct source *source, uint32_t root, bool other_process);
 
 /* The output node of a stack of the source at hand: 1 and *node, *has; 0 when the options deselect it; -1 after an

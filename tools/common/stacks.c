@@ -23,6 +23,8 @@ struct stacks_file {
     struct misses misses; /* with --verbose */
     struct input_report report;
 
+    /* By stack: group + 1 of the sources that it was counted for last; NULL: one epoch, or no report. */
+    uint32_t *stack_group;
     uint32_t *final;   /* with timeline, by stack: the output node, NOTHING: deselected */
     uint32_t run_node; /* the run not handed out yet */
     uint64_t run_weight;
@@ -53,6 +55,19 @@ void stacks_free(struct stacks *s)
 
 /* ---- one source ---- */
 
+/* For the report: sources that only kernel epochs tell apart are one there. They are processed one after the other. */
+static bool is_distinct(struct stacks_file *f, uint32_t stack)
+{
+    uint32_t group = f->shaper.source.group + 1;
+
+    if (!f->stack_group)
+        return true;
+    if (f->stack_group[stack] == group)
+        return false;
+    f->stack_group[stack] = group;
+    return true;
+}
+
 static int add_cell(struct stacks *s, struct stacks_file *f, const struct cell *cell)
 {
     uint64_t weight;
@@ -69,8 +84,10 @@ static int add_cell(struct stacks *s, struct stacks_file *f, const struct cell *
         weight = UINT64_MAX;
     otree_add(&s->tree, node, weight);
     f->report.samples += cell->count;
-    f->report.stacks++;
-    f->report.truncated_stacks += (has & SHAPE_HAS_TRUNCATED) != 0;
+    if (is_distinct(f, cell->stack)) {
+        f->report.stacks++;
+        f->report.truncated_stacks += (has & SHAPE_HAS_TRUNCATED) != 0;
+    }
     if (f->shaper.misses)
         misses_count(f->shaper.misses, cell->stack, cell->count);
     return 0;
@@ -131,6 +148,7 @@ struct source_cells {
     int32_t pid;
     uint64_t tid;
     bool python;
+    uint32_t group;
     uint64_t first_ns; /* with timeline: of the source ... */
     uint64_t
         thread_first_ns; /* ... and of its thread, which is several sources when names changed */
@@ -146,6 +164,8 @@ static int by_process(const void *a, const void *b)
         return x->pid < y->pid ? -1 : 1;
     if (x->python != y->python)
         return x->python ? 1 : -1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
     return (x->source > y->source) - (x->source < y->source);
 }
 
@@ -197,8 +217,12 @@ static struct source_cells *order_sources(const struct stacks *s, const struct s
             list = cli_realloc(list, capacity, sizeof *list);
         }
         names_get_source(a->names, source, &who);
-        list[n] = (struct source_cells){
-            .source = source, .pid = who.pid, .tid = who.tid, .python = who.python, .begin = i};
+        list[n] = (struct source_cells){.source = source,
+                                        .pid = who.pid,
+                                        .tid = who.tid,
+                                        .python = who.python,
+                                        .group = who.group,
+                                        .begin = i};
         if (s->timeline)
             list[n].first_ns = runs_first_ns(a->runs, source);
         while (i < a->cell_count && a->cells[i].source == source)
@@ -247,6 +271,8 @@ static void prepare(struct stacks *s, struct stacks_file *f)
         f->final = cli_zeroed(counts.stacks, sizeof *f->final);
     if (s->options->verbose)
         misses_init(&f->misses, &counts);
+    if (s->options->verbose && f->aggregate.epochs.now > 0)
+        f->stack_group = cli_zeroed(counts.stacks, sizeof *f->stack_group);
     f->shaper = (struct shaper){
         .options = &s->options->shape,
         .hooks = {.user = s->hooks.user,
@@ -262,6 +288,22 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     shape_init(&f->shaper, &counts);
 }
 
+/* Why the kernel, or an address in it, has no name, and what was tried. */
+static const char *kernel_reason(const struct stacks *s, enum sym_miss reason,
+                                 struct text_buffer *out)
+{
+    const char *detail, *why = symbols_kernel_text(s->symbols, &detail);
+
+    text_printf(out, "%s%s%s", why ? why : sym_miss_text(reason), *detail ? "; " : "", detail);
+    return out->data;
+}
+
+static bool is_perf_map_reason(enum sym_miss reason)
+{
+    return reason == SYM_MISS_NO_PERF_MAP || reason == SYM_MISS_STALE ||
+           reason == SYM_MISS_TOO_LARGE;
+}
+
 /* A file without names: what became of it, else what the first frame's lookup said. */
 static void report_module(struct stacks *s, struct stacks_file *f, uint32_t id)
 {
@@ -269,38 +311,38 @@ static void report_module(struct stacks *s, struct stacks_file *f, uint32_t id)
     enum sym_miss reason = (enum sym_miss)f->misses.reasons[id];
     const char *detail, *why = symbols_miss_text(s->symbols, id, &detail);
     const char *map_why, *map_path;
-    struct text_buffer map_detail = {0};
+    struct text_buffer more = {0};
 
     if (!m)
         return;
-    if (!why && reason == SYM_MISS_NO_PERF_MAP &&
-        (map_why = symbols_perf_map_text(s->symbols, m->pid, &map_path)) != NULL) {
-        text_printf(&map_detail, "%s: %s", map_path, map_why);
-        detail = map_detail.data;
+    if (m->kernel) {
+        detail = kernel_reason(s, reason, &more);
+    } else if (!why && is_perf_map_reason(reason) &&
+               (map_why = symbols_perf_map_text(s->symbols, m->pid, &map_path)) != NULL) {
+        text_printf(&more, "%s: %s", map_path, map_why);
+        detail = more.data;
     }
     report_miss(&s->report_lines, m->path, m->path_size, why ? why : sym_miss_text(reason), detail,
                 f->misses.samples[id]);
-    text_free(&map_detail);
+    text_free(&more);
 }
 
-/* Names of files that nothing identifies: a file that was built anew since gives wrong ones. */
-static void report_unverified(struct stacks *s, struct stacks_file *f)
+static void report_names_of_unknown_builds(struct stacks *s, struct stacks_file *f)
 {
+    bool kernel = f->misses.unverified[misses_kernel(&f->misses)];
     uint32_t count = 0;
+    const char *detail;
 
     for (uint32_t id = 0; id < misses_kernel(&f->misses); id++)
         count += f->misses.unverified[id];
-    if (count > 0)
-        text_printf(&s->report_lines,
-                    "not verified: %u module%s named without a recorded build id to compare\n",
-                    count, count == 1 ? "" : "s");
+    symbols_kernel_text(s->symbols, &detail);
+    report_unverified(&s->report_lines, count, kernel, detail);
 }
 
 static void report(struct stacks *s, struct stacks_file *f)
 {
     const struct misses *m = &f->misses;
     uint32_t kernel = misses_kernel(m), no_module = misses_no_module(m);
-    const char *why;
 
     if (!s->options->verbose)
         return;
@@ -310,12 +352,15 @@ static void report(struct stacks *s, struct stacks_file *f)
     for (uint32_t id = 0; id < kernel; id++)
         if (m->samples[id] > 0)
             report_module(s, f, id);
-    report_unverified(s, f);
-    why = symbols_kernel_text(s->symbols);
-    if (m->samples[kernel] > 0)
-        report_miss(&s->report_lines, "[kernel.kallsyms]", strlen("[kernel.kallsyms]"),
-                    why ? why : sym_miss_text((enum sym_miss)m->reasons[kernel]), "",
-                    m->samples[kernel]);
+    report_names_of_unknown_builds(s, f);
+    if (m->samples[kernel] > 0) {
+        struct text_buffer why = {0};
+
+        kernel_reason(s, (enum sym_miss)m->reasons[kernel], &why);
+        report_miss(&s->report_lines, "[kernel.kallsyms]", strlen("[kernel.kallsyms]"), why.data,
+                    "", m->samples[kernel]);
+        text_free(&why);
+    }
     if (m->samples[no_module] > 0)
         report_miss(&s->report_lines, "[unknown]", strlen("[unknown]"),
                     sym_miss_text((enum sym_miss)m->reasons[no_module]), "", m->samples[no_module]);
@@ -327,6 +372,7 @@ static void free_file(struct stacks_file *f)
     aggregate_free(&f->aggregate);
     shape_free(&f->shaper);
     misses_free(&f->misses);
+    free(f->stack_group);
     free(f->final);
 }
 
@@ -350,6 +396,7 @@ static int read_input(struct stacks *s, struct stacks_file *f, struct progress *
     struct aggregate_options options = {
         .per_thread = s->per_thread,
         .runs = s->timeline,
+        .epochs = symbols_of_kernel(&s->options->symbols),
         .select = &s->options->select,
     };
     int rc;
@@ -367,7 +414,7 @@ static int add_input(struct stacks *s, struct stacks_file *f)
 {
     const struct aggregate *a = &f->aggregate;
 
-    if (symbols_begin(s->symbols, f->reader, &a->notes, a->names, a->file_first_ns) < 0)
+    if (symbols_begin(s->symbols, &f->input, a) < 0)
         return -1;
     prepare(s, f);
     if (add_sources(s, f) < 0)

@@ -2,52 +2,133 @@
 /* Describing the modules and the kernel of a spool to libsym, once each. */
 #include "symbols.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
+#include "text.h"
 
 struct symbols {
     const struct symbol_options *options;
-    struct sym_context *context; /* NULL with --no-symbols */
-    struct spool_reader *reader;
-    const struct notes *notes;
+    struct sym_context *context;       /* NULL with --no-symbols */
+    char *kallsyms;                    /* of a symbol folder; NULL: none has one */
+    struct spool_reader *reader;       /* of the present input, ... */
+    const struct aggregate *aggregate; /* ... and what was counted of it */
     bool python_marks;
     bool kernel_loaded;
-    bool kallsyms_warned; /* --kallsyms was complained about: once is enough for all inputs */
+    bool kallsyms_warned; /* it was complained about: once is enough for all inputs */
     uint32_t *handles;    /* by module id of the present input; SYM_NO_MODULE: not described yet */
     size_t handle_count;
 };
 
-struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle)
+/* ---- options ---- */
+
+int symbols_check_folders(const struct symbol_options *o)
 {
-    struct symbols *s = cli_realloc(NULL, 1, sizeof *s);
+    for (size_t i = 0; i < o->symbol_dirs.count; i++) {
+        const char *path = o->symbol_dirs.items[i];
+        struct stat status;
+
+        if (stat(path, &status) != 0) {
+            cli_error("%s: %s", path, strerror(errno));
+            return -1;
+        }
+        if (S_ISREG(status.st_mode)) {
+            cli_error("%s: symbol archives as files are not supported yet: unpack it", path);
+            return -1;
+        }
+        if (!S_ISDIR(status.st_mode)) {
+            cli_error("%s: not a directory", path);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The kallsyms of the first symbol folder that has one. malloc'ed. */
+static char *find_kallsyms(const struct symbol_options *o)
+{
+    for (size_t i = 0; i < o->symbol_dirs.count; i++) {
+        struct text_buffer path = {0};
+
+        text_printf(&path, "%s/kallsyms", o->symbol_dirs.items[i]);
+        if (access(path.data, F_OK) == 0)
+            return path.data;
+        text_free(&path);
+    }
+    return NULL;
+}
+
+/* Takes the folders out of a colon-separated text, which is cut in pieces for that. */
+static void split_folders(char *text, struct text_list *list)
+{
+    char *folder;
+
+    while ((folder = strsep(&text, ":")) != NULL) {
+        if (*folder == '\0')
+            continue;
+        list->items = cli_realloc(list->items, list->count + 1, sizeof *list->items);
+        list->items[list->count++] = folder;
+    }
+}
+
+/* Opens the context. What the options point to is copied by it. */
+static int open_context(struct symbols *s, enum sym_demangle demangle)
+{
+    const struct symbol_options *o = s->options;
+    const char *environment = getenv("SPOOL_DEBUG_DIRS");
+    char *folders = NULL;
+    struct text_list from_environment = {0};
+    const struct text_list *debug_dirs = &o->debug_dirs;
+    int32_t *pids = cli_realloc(NULL, o->perf_map_pids.count, sizeof *pids);
     struct sym_options options = {
         .size = sizeof options,
         .sysroot = o->sysroot,
         .demangle = demangle,
         .perf_maps = o->perf_maps,
         .perf_map_dir = o->perf_map_dir,
+        .symbol_dirs = (const char *const *)o->symbol_dirs.items,
+        .symbol_dir_count = o->symbol_dirs.count,
     };
-    int32_t *pids = NULL;
-    int rc = 0;
+    int rc;
 
-    memset(s, 0, sizeof *s);
-    s->options = o;
-    if (o->no_symbols)
-        return s;
+    if (debug_dirs->count == 0 && environment) {
+        folders = cli_realloc(NULL, strlen(environment) + 1, 1);
+        strcpy(folders, environment);
+        split_folders(folders, &from_environment);
+        debug_dirs = &from_environment;
+    }
+    options.debug_dirs = (const char *const *)debug_dirs->items;
+    options.debug_dir_count = debug_dirs->count;
+    for (size_t i = 0; i < o->perf_map_pids.count; i++)
+        pids[i] = (int32_t)o->perf_map_pids.items[i];
     if (o->perf_map_pids.count > 0) {
-        pids = cli_realloc(NULL, o->perf_map_pids.count, sizeof *pids);
-        for (size_t i = 0; i < o->perf_map_pids.count; i++)
-            pids[i] = (int32_t)o->perf_map_pids.items[i];
         options.perf_map_pids = pids;
         options.perf_map_pid_count = o->perf_map_pids.count;
     }
-    s->context = sym_context_new();
-    if (s->context)
-        rc = sym_context_open(s->context, &options);
+    rc = sym_context_open(s->context, &options);
     free(pids);
-    if (s->context && rc == 0)
+    free(from_environment.items);
+    free(folders);
+    return rc;
+}
+
+struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle)
+{
+    struct symbols *s;
+
+    if (symbols_check_folders(o) < 0)
+        return NULL;
+    s = cli_zeroed(1, sizeof *s);
+    s->options = o;
+    if (o->no_symbols)
+        return s;
+    s->kallsyms = find_kallsyms(o);
+    s->context = sym_context_new();
+    if (s->context && open_context(s, demangle) == 0)
         return s;
     cli_error("symbols: %s", s->context ? sym_context_error(s->context) : "out of memory");
     symbols_free(s);
@@ -60,44 +141,135 @@ void symbols_free(struct symbols *s)
         return;
     sym_context_free(s->context);
     free(s->handles);
+    free(s->kallsyms);
     free(s);
 }
 
-/* The capture's start in wall time: the timeline's anchor, else the first sample by a clock origin or `clock` note. */
-static bool start_time_us(struct spool_reader *reader, uint64_t first_ns, uint64_t *us)
+/* ---- an input ---- */
+
+/* Wall time of a sample, by a clock origin or `clock` note. */
+static bool wall_time_us(const struct symbols *s, uint64_t time_ns, uint64_t *us)
 {
     struct spool_wall_time wall;
 
-    *us = spool_reader_header(reader)->start_us;
-    if (*us > 0)
-        return true;
-    if (spool_reader_wall_time(reader, first_ns, &wall) <= 0 || wall.seconds < 0 ||
-        (uint64_t)wall.seconds > UINT64_MAX / 1000001)
+    if (s->aggregate->file_samples == 0 || spool_reader_wall_time(s->reader, time_ns, &wall) <= 0 ||
+        wall.seconds < 0 || (uint64_t)wall.seconds > UINT64_MAX / 1000001)
         return false;
     *us = (uint64_t)wall.seconds * 1000000 + wall.nanoseconds / 1000;
     return true;
 }
 
-static int begin_capture(struct symbols *s, uint64_t first_ns)
+/* The capture's start in wall time: the timeline's anchor, else the first sample. */
+static bool start_time_us(const struct symbols *s, uint64_t *us)
+{
+    *us = spool_reader_header(s->reader)->start_us;
+    return *us > 0 || wall_time_us(s, s->aggregate->file_first_ns, us);
+}
+
+/* The folder a path leads to, malloc'ed; NULL for standard input. */
+static char *folder_of(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    size_t size = slash ? (size_t)(slash - path) : 0;
+    char *folder;
+
+    if (!path)
+        return NULL;
+    if (size == 0) { /* "cap.spool" and "/cap.spool" */
+        path = slash ? "/" : ".";
+        size = 1;
+    }
+    folder = cli_realloc(NULL, size + 1, 1);
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    return folder;
+}
+
+static int begin_capture(struct symbols *s, const char *path)
 {
     struct sym_capture capture = {.size = sizeof capture};
-    const char *note = notes_value(s->notes, "kernel");
-    char boot_id[128];
+    const char *note = notes_value(&s->aggregate->notes, "kernel");
+    char boot_id[128], *folder = folder_of(path);
+    int rc;
 
     if (note && notes_word(note, 2, boot_id, sizeof boot_id))
         capture.boot_id = boot_id;
-    capture.has_start_time = start_time_us(s->reader, first_ns, &capture.start_time_us);
-    if (sym_capture_begin(s->context, &capture) == 0)
+    capture.has_start_time = start_time_us(s, &capture.start_time_us);
+    capture.has_end_time = wall_time_us(s, s->aggregate->file_high_ns, &capture.end_time_us);
+    capture.folder = folder;
+    rc = sym_capture_begin(s->context, &capture);
+    free(folder);
+    if (rc == 0)
         return 0;
     cli_error("symbols: %s", sym_context_error(s->context));
     return -1;
 }
 
+/* ---- the kernel ---- */
+
+/* What the notes know of the kernel that was sampled: its release and build id. */
+struct kernel_identity {
+    char release[256];
+    uint8_t build_id[NOTES_BUILD_ID_MAX];
+};
+
+static bool is_known(const char *note, unsigned index, char *word, size_t size)
+{
+    return note && notes_word(note, index, word, size) && strcmp(word, "-") != 0;
+}
+
+static void identify_kernel(const struct notes *notes, struct kernel_identity *identity,
+                            struct sym_kernel *kernel)
+{
+    const char *note = notes_value(notes, "kernel"), *host = notes_value(notes, "host");
+    char hex[2 * NOTES_BUILD_ID_MAX + 1];
+
+    if (is_known(note, 0, identity->release, sizeof identity->release) ||
+        is_known(host, 1, identity->release, sizeof identity->release))
+        kernel->release = identity->release;
+    if (is_known(note, 1, hex, sizeof hex))
+        kernel->build_id_size = notes_hex(hex, strlen(hex), identity->build_id);
+    if (kernel->build_id_size > 0)
+        kernel->build_id = identity->build_id;
+}
+
+/* The kernel's modules as ranges, malloc'ed. */
+static struct sym_kernel_range *list_ranges(struct spool_reader *reader, size_t *count)
+{
+    struct sym_kernel_range *ranges = NULL;
+    size_t capacity = 0;
+    struct spool_counts counts;
+
+    *count = 0;
+    spool_reader_counts(reader, &counts);
+    for (uint32_t id = 0; id < counts.modules; id++) {
+        const struct spool_module *m = spool_reader_module(reader, id);
+
+        if (!m || !m->kernel || m->start >= m->end)
+            continue;
+        if (*count == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            ranges = cli_realloc(ranges, capacity, sizeof *ranges);
+        }
+        ranges[(*count)++] = (struct sym_kernel_range){
+            .start = m->start,
+            .end = m->end,
+            .file_offset = m->file_offset,
+            .name = m->path_size > 0 ? m->path : NULL,
+            .name_size = m->path_size,
+        };
+    }
+    return ranges;
+}
+
 static int load_kernel(struct symbols *s)
 {
-    struct sym_kernel kernel = {.size = sizeof kernel, .kallsyms = s->options->kallsyms};
+    struct sym_kernel kernel = {.size = sizeof kernel};
+    struct kernel_identity identity;
+    struct sym_kernel_range *ranges;
     int rc;
 
+    kernel.kallsyms = s->options->kallsyms ? s->options->kallsyms : s->kallsyms;
     if (s->options->no_kernel_symbols)
         return 0;
     if (spool_reader_kernel_addresses(s->reader, &kernel.needed, &kernel.needed_count) < 0) {
@@ -106,7 +278,12 @@ static int load_kernel(struct symbols *s)
     }
     if (kernel.needed_count == 0 && !kernel.kallsyms)
         return 0;
+    identify_kernel(&s->aggregate->notes, &identity, &kernel);
+    kernel.ranges = ranges = list_ranges(s->reader, &kernel.range_count);
+    kernel.ksymbols = s->aggregate->epochs.events;
+    kernel.ksymbol_count = s->aggregate->epochs.event_count;
     rc = sym_kernel_load(s->context, &kernel);
+    free(ranges);
     s->kernel_loaded = true;
     switch (rc) {
     case SYM_ERR_NOT_FOUND:
@@ -124,23 +301,24 @@ static int load_kernel(struct symbols *s)
     }
 }
 
-int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct notes *notes,
-                  const struct names *names, uint64_t first_ns)
+int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
 {
     struct spool_counts counts;
 
-    s->reader = reader;
-    s->notes = notes;
-    s->python_marks = names_has_python_marks(names);
-    spool_reader_counts(reader, &counts);
+    s->reader = in->reader;
+    s->aggregate = a;
+    s->python_marks = names_has_python_marks(a->names);
+    spool_reader_counts(in->reader, &counts);
     s->handle_count = counts.modules;
     s->handles = cli_realloc(s->handles, s->handle_count ? s->handle_count : 1, sizeof *s->handles);
     for (size_t i = 0; i < s->handle_count; i++)
         s->handles[i] = SYM_NO_MODULE;
     if (!s->context)
         return 0;
-    return begin_capture(s, first_ns) < 0 ? -1 : load_kernel(s);
+    return begin_capture(s, in->path) < 0 ? -1 : load_kernel(s);
 }
+
+/* ---- frames ---- */
 
 static int describe(struct symbols *s, const struct spool_module *m, uint32_t *handle)
 {
@@ -154,10 +332,14 @@ static int describe(struct symbols *s, const struct spool_module *m, uint32_t *h
         .file_offset = m->file_offset,
         .kernel = m->kernel,
         .jit = m->jit,
+        .pid = m->kernel ? 0 : m->pid,
+        .inode = m->inode,
+        .dev_major = m->dev_major,
+        .dev_minor = m->dev_minor,
     };
     int rc;
 
-    module.build_id = notes_build_id(s->notes, m->id, &module.build_id_size);
+    module.build_id = notes_build_id(&s->aggregate->notes, m->id, &module.build_id_size);
     if (m->jit_symbol_count > 0) {
         jit = cli_realloc(NULL, m->jit_symbol_count, sizeof *jit);
         for (size_t i = 0; i < m->jit_symbol_count; i++)
@@ -199,6 +381,7 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
     out->per_process =
         !f.kernel && (f.kind == SPOOL_FRAME_UNPINNED || !out->module ||
                       sym_is_anonymous_path(out->module->path, out->module->path_size));
+    out->per_epoch = f.kernel && epochs_differ(&s->aggregate->epochs, f.abs);
     if (!s->context)
         return 0;
     if (out->module) {
@@ -213,6 +396,7 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
     q.kernel = f.kernel;
     q.abs = out->abs;
     q.rel = out->rel;
+    q.time = source->kernel_epoch;
     q.python_allowed = source->python || !s->python_marks;
     rc = sym_resolve(s->context, &q, &out->frames, &out->frame_count);
     if (rc == 0)
@@ -221,6 +405,8 @@ fail:
     cli_error("symbols: %s", sym_context_error(s->context));
     return -1;
 }
+
+/* ---- for the report ---- */
 
 const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const char **detail)
 {
@@ -233,14 +419,16 @@ const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const
     return miss == SYM_MISS_NONE ? NULL : sym_miss_text(miss);
 }
 
-const char *symbols_kernel_text(const struct symbols *s)
+const char *symbols_kernel_text(const struct symbols *s, const char **detail)
 {
     enum sym_kernel_state state;
 
+    *detail = "";
     if (s->options->no_kernel_symbols)
         return sym_miss_text(SYM_MISS_DISABLED);
     if (!s->context || !s->kernel_loaded)
         return NULL;
+    *detail = sym_kernel_detail(s->context);
     state = sym_kernel_state(s->context);
     return state == SYM_KERNEL_OK ? NULL : sym_kernel_state_text(state);
 }

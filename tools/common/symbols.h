@@ -6,8 +6,9 @@
 #ifndef TOOLS_SYMBOLS_H
 #define TOOLS_SYMBOLS_H
 
+#include "aggregate.h"
+#include "inputs.h"
 #include "names.h"
-#include "notes.h"
 #include "options.h"
 #include "spool/spool.h"
 #include "spool/sym.h"
@@ -18,7 +19,8 @@ struct symbols;
 struct resolved {
     bool truncated; /* the marker: nothing else is set */
     bool kernel;
-    bool per_process;                  /* the answer may differ in another process */
+    bool per_process;                  /* the answer may differ in another process ... */
+    bool per_epoch;                    /* ... in another kernel epoch */
     uint32_t module_id;                /* SPOOL_NO_ID: none */
     const struct spool_module *module; /* NULL: none; valid while the reader is */
     uint64_t abs, rel;                 /* rel: with a module */
@@ -26,14 +28,22 @@ struct resolved {
     size_t frame_count;
 };
 
-/* NULL after an error message. */
+/* Whether every folder of --symbols is one. 0, or -1 after an error message. */
+int symbols_check_folders(const struct symbol_options *o);
+
+/* NULL after an error message; folders are checked, too. */
 struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle);
 void symbols_free(struct symbols *s);
 
-/* Begins an input that was read to its end and whose first sample was at first_ns. 0, or -1 after an error message. A
- * --kallsyms file that cannot be used is none: there is a warning, once, and kernel frames stay addresses. */
-int symbols_begin(struct symbols *s, struct spool_reader *reader, const struct notes *notes,
-                  const struct names *names, uint64_t first_ns);
+/* Whether kernel frames are to have names: kernel epochs count then (aggregate_options.epochs). */
+static inline bool symbols_of_kernel(const struct symbol_options *o)
+{
+    return !o->no_symbols && !o->no_kernel_symbols;
+}
+
+/* Begins an input that was read to its end; both are borrowed until the next one begins. 0, or -1 after an error
+ * message. A kallsyms file that cannot be used is none: there is a warning, once, and kernel frames stay addresses. */
+int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a);
 
 /* Resolves a frame for a source's process. 0, or -1 after an error message. */
 int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *source,
@@ -42,8 +52,9 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
 /* For the report: what became of a module's file where that is why it has no names, e.g. "no such file"; NULL when its
  * tables were read or not needed. *detail may be "". */
 const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const char **detail);
-/* Why the kernel has no names; NULL when it has, or when no kernel frame was asked for. */
-const char *symbols_kernel_text(const struct symbols *s);
+/* Why the kernel has no names; NULL when it has, or when no kernel frame was asked for. *detail: what was tried, may be
+ * "". */
+const char *symbols_kernel_text(const struct symbols *s, const char **detail);
 /* Why the perf map of a process gave no names, e.g. "no such file"; NULL when no query needed that map or it has
  * entries. *path: the file that was tried, valid until symbols_free; "" with NULL. */
 const char *symbols_perf_map_text(const struct symbols *s, int32_t pid, const char **path);

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "records.h"
 #include "summary.h"
+#include "symbols.h"
 #include "tables.h"
 #include "views.h"
 
@@ -132,7 +133,8 @@ int main(int argc, char **argv)
     bool failed = false;
 
     cli_parse(&tool, argc, argv, &options, &cat);
-    if (output_open(&out, options.output, false) != 0) {
+    if (symbols_check_folders(&options.symbols) != 0 ||
+        output_open(&out, options.output, false) != 0) {
         cli_free(&options);
         return EXIT_FAILED;
     }

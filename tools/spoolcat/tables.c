@@ -6,6 +6,7 @@
 #include "tables.h"
 
 #include "cli.h"
+#include "frames.h"
 #include "json.h"
 #include "report.h"
 #include "symbols.h"
@@ -701,7 +702,7 @@ static void level_text(struct stack_view *v, const struct resolved *r, const str
         const char *base = sym_display_path(r->module->path, r->module->path_size, &size);
 
         print_name(out, base, size);
-        output_printf(out, "+0x%" PRIx64, r->rel);
+        output_printf(out, "+0x%" PRIx64, frames_shown_address(r, s));
     } else {
         output_printf(out, "0x%" PRIx64, r->abs);
     }
@@ -769,7 +770,8 @@ enum input_end stacks_print(struct tool_input *in, const struct tool_options *o,
                             const struct view_options *view, struct progress *progress,
                             struct tool_output *out)
 {
-    const struct aggregate_options options = {.select = &o->select};
+    const struct aggregate_options options = {.select = &o->select,
+                                              .epochs = symbols_of_kernel(&o->symbols)};
     struct stack_view v = {
         .reader = in->reader, .out = out, .json = view->json, .no_symbols = o->symbols.no_symbols};
     struct use *uses = NULL;
@@ -780,8 +782,7 @@ enum input_end stacks_print(struct tool_input *in, const struct tool_options *o,
     if (end == INPUT_FAILED)
         goto done;
     v.symbols = symbols_new(&o->symbols, SYM_DEMANGLE_FULL);
-    if (v.symbols == NULL ||
-        symbols_begin(v.symbols, in->reader, &a.notes, a.names, a.file_first_ns) != 0) {
+    if (v.symbols == NULL || symbols_begin(v.symbols, in, &a) != 0) {
         end = INPUT_FAILED;
         goto done;
     }

@@ -262,7 +262,10 @@ static void shape_and_symbol_options_are_stored(void **state)
           "--max-depth=1", "--fold-recursion", "--unresolved=module", "--sysroot=/r",
           "--perf-map-dir=/m", "--perf-maps=7,3", "--perf-maps=5", "--kallsyms=k", "--strict",
           "--progress=never");
+    assert_int_equal(o.symbols.debug_dirs.count, 0);
+    assert_int_equal(o.symbols.symbol_dirs.count, 0);
     assert_int_equal(o.shape.kernel, KERNEL_ONLY);
+
     assert_true(o.shape.show_runtime);
     assert_int_equal(o.shape.demangle, SYM_DEMANGLE_SHORT);
     assert_true(o.shape.has_frame_filter);
@@ -280,6 +283,21 @@ static void shape_and_symbol_options_are_stored(void **state)
     assert_string_equal(o.symbols.kallsyms, "k");
     assert_int_equal(o.damage, DAMAGE_STRICT);
     assert_int_equal(o.progress, PROGRESS_NEVER);
+    cli_free(&o);
+}
+
+static void folders_of_symbols_accumulate_in_order(void **state)
+{
+    struct tool_options o;
+
+    (void)state;
+    PARSE(&o, "--debug-dir=/d", "--symbols=/s", "--debug-dir", "/e:f", "--symbols", "/a");
+    assert_int_equal(o.symbols.debug_dirs.count, 2);
+    assert_string_equal(o.symbols.debug_dirs.items[0], "/d");
+    assert_string_equal(o.symbols.debug_dirs.items[1], "/e:f"); /* one folder, whatever its name */
+    assert_int_equal(o.symbols.symbol_dirs.count, 2);
+    assert_string_equal(o.symbols.symbol_dirs.items[0], "/s");
+    assert_string_equal(o.symbols.symbol_dirs.items[1], "/a");
     cli_free(&o);
 }
 
@@ -315,9 +333,7 @@ static void unknown_and_abbreviated_options_are_refused(void **state)
     USAGE("unknown option '--with-lines'", "--with-lines");
     USAGE("unknown option '--no-inlines'", "--no-inlines");
     USAGE("unknown option '--debuginfod'", "--debuginfod");
-    USAGE("unknown option '--debug-dir'", "--debug-dir", "x");
     USAGE("unknown option '--trim-path'", "--trim-path=a=b");
-    USAGE("unknown option '--symbols'", "--symbols=x");
     USAGE("unknown option '--vmlinux'", "--vmlinux=x");
 }
 
@@ -459,6 +475,10 @@ static void contradictions_are_refused(void **state)
     USAGE("--kallsyms and --no-kernel-symbols contradict each other", "--no-kernel-symbols",
           "--kallsyms=x");
     USAGE("--no-symbols and --sysroot contradict each other", "--sysroot=/", "--no-symbols");
+    USAGE("--debug-dir: the name is empty", "--debug-dir=");
+    USAGE("--symbols: the name is empty", "--symbols", "");
+    USAGE("--no-symbols and --debug-dir contradict each other", "--debug-dir=/", "--no-symbols");
+    USAGE("--no-symbols and --symbols contradict each other", "--no-symbols", "--symbols=/");
     USAGE("--no-symbols and --perf-maps contradict each other", "--perf-maps=none", "--no-symbols");
     USAGE("--no-symbols and --no-kernel-symbols contradict each other", "--no-kernel-symbols",
           "--no-symbols");
@@ -504,6 +524,8 @@ static void help_fits_80_columns_and_names_every_option(void **state)
                                         "--unresolved=address|module",
                                         "--no-symbols",
                                         "--sysroot DIR",
+                                        "--debug-dir DIR",
+                                        "--symbols DIR",
                                         "--perf-map-dir DIR",
                                         "--perf-maps=auto|all|none|PID,...",
                                         "--kallsyms FILE",
@@ -711,6 +733,7 @@ int main(void)
         cmocka_unit_test(own_options_reach_the_handler),
         cmocka_unit_test(selection_lists_accumulate_sorted_and_unique),
         cmocka_unit_test(shape_and_symbol_options_are_stored),
+        cmocka_unit_test(folders_of_symbols_accumulate_in_order),
         cmocka_unit_test(the_last_of_repeated_single_values_counts),
         cmocka_unit_test(unknown_and_abbreviated_options_are_refused),
         cmocka_unit_test(missing_and_unwanted_values_are_refused),

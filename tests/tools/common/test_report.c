@@ -69,6 +69,25 @@ static void a_name_with_a_line_break_stays_on_its_line(void **state)
     text_free(&b);
 }
 
+static void names_of_unknown_builds_are_told_in_one_line(void **state)
+{
+    struct text_buffer b = {0};
+
+    (void)state;
+    report_unverified(&b, 0, false, "/boot/x: not used");
+    assert_int_equal(b.size, 0);
+    report_unverified(&b, 1, false, "/boot/x: not used");
+    report_unverified(&b, 2, true, "");
+    report_unverified(&b, 0, true, "/boot/System.map-6\n: shifted by 0x1c000000");
+    assert_string_equal(b.data,
+                        "not verified: 1 module named without a recorded build id to compare\n"
+                        "not verified: 2 modules named without a recorded build id to compare, the "
+                        "kernel named by a file that states no build id\n"
+                        "not verified: the kernel named by a file that states no build id "
+                        "(/boot/System.map-6\\x0a: shifted by 0x1c000000)\n");
+    text_free(&b);
+}
+
 static void nothing_collected_prints_nothing(void **state)
 {
     struct text_buffer b = {0};
@@ -158,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_missing_file_says_why_and_what_it_cost),
         cmocka_unit_test(a_module_without_a_path_is_unnamed),
         cmocka_unit_test(a_name_with_a_line_break_stays_on_its_line),
+        cmocka_unit_test(names_of_unknown_builds_are_told_in_one_line),
         cmocka_unit_test(nothing_collected_prints_nothing),
         cmocka_unit_test(singular_and_plural_are_right),
     };

@@ -1078,7 +1078,223 @@ static void random_times_come_out_sorted(void **state)
     }
 }
 
+/* ---- kernel code that comes and goes ---- */
+
+/* One kernel address: alone, as program a, alone, as program b; beside it what does not change. */
+static void write_programs(struct maker *m)
+{
+    static const char *const notes[] = {"0xffffffffc0000100 64 bpf_prog_a", "0xffffffffc0000100 0 ",
+                                        "0xffffffffc0000100 64 bpf_prog_b"};
+
+    maker_open(m, 0);
+    maker_names(m, LETTERS);
+    for (unsigned i = 0; i < 4; i++) {
+        if (i > 0)
+            maker_note(m, 1, "ksymbol", notes[i - 1]);
+        maker_put(m, 3 * i + 1, 1, 1, "main;a;@ffffffffc0000110");
+        maker_put(m, 3 * i + 2, 1, 2, "main;b;@ffffffff81000010");
+        maker_put(m, 3 * i + 3, 1, 1, "main;c");
+    }
+    maker_finish(m);
+}
+
+static void a_program_has_its_name_while_it_is_there(void **state)
+{
+    struct task t = {.with_tid = true};
+    struct maker m;
+
+    (void)state;
+    write_programs(&m);
+    t.inputs[0] = m.path;
+    expect(&t, "< 1 0 >;main;a;0xffffffffc0000110 2\n"
+               "< 1 0 >;main;a;bpf_prog_a 1\n"
+               "< 1 0 >;main;a;bpf_prog_b 1\n"
+               "< 1 0 >;main;b;0xffffffff81000010 4\n"
+               "< 1 0 >;main;c 4\n");
+    t.options.verbose = true; /* another way through the stacks */
+    expect(&t, "< 1 0 >;main;a;0xffffffffc0000110 2\n"
+               "< 1 0 >;main;a;bpf_prog_a 1\n"
+               "< 1 0 >;main;a;bpf_prog_b 1\n"
+               "< 1 0 >;main;b;0xffffffff81000010 4\n"
+               "< 1 0 >;main;c 4\n");
+    t.options.verbose = false;
+    t.timeline = true;
+    expect(&t, "< 1 1 >;main;a;0xffffffffc0000110 1\n"
+               "< 1 1 >;main;c 1\n"
+               "< 1 1 >;main;a;bpf_prog_a 1\n"
+               "< 1 1 >;main;c 1\n"
+               "< 1 1 >;main;a;0xffffffffc0000110 1\n"
+               "< 1 1 >;main;c 1\n"
+               "< 1 1 >;main;a;bpf_prog_b 1\n"
+               "< 1 1 >;main;c 1\n"
+               "< 1 2 >;main;b;0xffffffff81000010 4\n");
+    maker_close(&m);
+}
+
+static void without_kernel_symbols_programs_split_nothing(void **state)
+{
+    struct task t = {0};
+    struct maker m;
+
+    (void)state;
+    write_programs(&m);
+    t.inputs[0] = m.path;
+    t.options.symbols.no_kernel_symbols = true;
+    expect(&t, "main;a;0xffffffffc0000110 4\nmain;b;0xffffffff81000010 4\nmain;c 4\n");
+    t.options.symbols.no_kernel_symbols = false;
+    t.options.symbols.no_symbols = true;
+    t.options.shape.unresolved_module = true;
+    t.options.shape.fold_recursion = true;
+    expect(&t, "[jit-0-10000000-1000] 4\n[jit-0-10000000-1000];[kernel.kallsyms] 8\n");
+    maker_close(&m);
+}
+
+/* Programs at random addresses, against the samples of each epoch as a spool of its own. */
+static void random_programs_are_named_as_if_each_time_were_a_spool(void **state)
+{
+    static const char *const stacks[] = {"main;a;@ffffffffc0000110",
+                                         "main;a;@ffffffffc0000210;b",
+                                         "main;@ffffffffc0001010;c",
+                                         "a;b;@ffffffff81000010",
+                                         "c",
+                                         "main;a;@ffffffffc0000110;@ffffffffc0001010"};
+    static const char *const places[] = {"0100", "0200", "1000"};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        char notes[200][64], *got, *expected;
+        struct text_buffer lines = {0};
+        struct shape_options none = {0};
+        struct task t = {.with_tid = true};
+        uint64_t random = seed;
+        size_t note_count = 0;
+        struct maker all;
+
+        t.options.verbose = seed % 2;
+        maker_open(&all, 0);
+        maker_names(&all, LETTERS);
+        for (unsigned i = 0; i < 200; i++) {
+            const char *stack = stacks[random_below(&random, 6)];
+            int32_t pid = 1 + (int32_t)random_below(&random, 2);
+            struct maker one;
+
+            if (random_below(&random, 3) == 0) {
+                bool end = random_below(&random, 2);
+
+                snprintf(notes[note_count], sizeof notes[0], "0xffffffffc000%s %u %s",
+                         places[random_below(&random, 3)], end ? 0 : 0x40,
+                         end ? "" : letters[random_below(&random, 5)]);
+                maker_note(&all, 1, "ksymbol", notes[note_count++]);
+            }
+            maker_put(&all, i, pid, (uint64_t)pid, stack);
+            maker_open(&one, 0); /* what was known by then, and this sample */
+            maker_names(&one, LETTERS);
+            for (size_t n = 0; n < note_count; n++)
+                maker_note(&one, 1, "ksymbol", notes[n]);
+            maker_put(&one, i, pid, (uint64_t)pid, stack);
+            maker_finish(&one);
+            t.inputs[0] = one.path;
+            got = convert(&t);
+            assert_non_null(got);
+            text_append(&lines, got, strlen(got));
+            free(got);
+            maker_close(&one);
+        }
+        maker_finish(&all);
+        t.inputs[0] = all.path;
+        got = convert(&t);
+        assert_non_null(got);
+        text_append(&lines, "", 0);
+        expected = shape_text(&none, lines.data);
+        assert_string_equal(got, expected);
+        free(got);
+        free(expected);
+        text_free(&lines);
+        maker_close(&all);
+    }
+}
+
+/* The report's counts of distinct stacks and frames do not show that a process was looked at epoch by epoch. */
+static void epochs_do_not_show_in_the_report(void **state)
+{
+    struct task t = {0};
+    struct maker m;
+    struct stacks s;
+    struct converter c = {0};
+    struct stacks_hooks hooks = {.user = &c, .label = take_label, .root = take_root};
+    const char *inputs[1];
+
+    (void)state;
+    write_programs(&m);
+    inputs[0] = m.path;
+    t.options.verbose = true;
+    t.options.progress = PROGRESS_NEVER;
+    t.options.inputs = inputs;
+    t.options.input_count = 1;
+    assert_int_equal(stacks_init(&s, &t.options, &hooks, STACKS_SAMPLES, false, false), 0);
+    c.stacks = &s;
+    assert_int_equal(stacks_run(&s), 0);
+    assert_non_null(
+        strstr(s.report_lines.data, "\nused 12 samples, 3 distinct stacks, 6 distinct frames\n"));
+    stacks_free(&s);
+    for (uint32_t i = 0; i < c.label_count; i++)
+        free(c.labels[i]);
+    free(c.labels);
+    maker_close(&m);
+}
+
 /* ---- size ---- */
+
+static void many_epochs_above_a_deep_stack_take_linear_time(void **state)
+{
+    enum { DEPTH = 200000, EPOCHS = 40000 };
+    struct spool_record rec = {.type = SPOOL_RECORD_THREAD, .thread = {.pid = 1, .tid = 1}};
+    struct task t = {0};
+    struct maker m;
+    clock_t begin = clock();
+    char *text;
+
+    (void)state;
+    maker_open(&m, 0);
+    maker_module(&m, 1, 0x1000, DEPTH, "/bin/deep"); /* one label, with unresolved_module */
+    assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+    for (uint32_t i = 0; i <= DEPTH; i++) {
+        rec = (struct spool_record){
+            .type = SPOOL_RECORD_FRAME,
+            .frame = {.id = i, .kind = SPOOL_FRAME_PINNED, .module_id = 0, .rel = i}};
+        if (i == DEPTH)
+            rec.frame = (struct spool_frame){.id = i,
+                                             .kind = SPOOL_FRAME_UNPINNED,
+                                             .kernel = true,
+                                             .module_id = SPOOL_NO_ID,
+                                             .rel = UINT64_C(0xffffffffc0000010),
+                                             .abs = UINT64_C(0xffffffffc0000010)};
+        assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+        rec = (struct spool_record){
+            .type = SPOOL_RECORD_STACK,
+            .stack = {.id = i, .prefix = i == 0 ? SPOOL_NO_ID : i - 1, .frame = i}};
+        assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+    }
+    for (uint32_t i = 0; i < EPOCHS; i++) {
+        maker_note(&m, 1, "ksymbol",
+                   i % 2 ? "0xffffffffc0000000 0 " : "0xffffffffc0000000 64 bpf_prog");
+        rec = (struct spool_record){.type = SPOOL_RECORD_SAMPLE,
+                                    .sample = {.time_ns = i, .thread = 0, .stack = DEPTH}};
+        assert_int_equal(spool_writer_put(m.writer, &rec), 0);
+    }
+    maker_finish(&m);
+    t.inputs[0] = m.path;
+    t.options.symbols.sysroot = map_folder; /* no such file there */
+    t.options.shape.unresolved_module = true;
+    t.options.shape.fold_recursion = true;
+    text = convert(&t);
+    assert_non_null(text);
+    assert_string_equal(text, "[deep];[kernel.kallsyms] 20000\n[deep];bpf_prog 20000\n");
+    free(text);
+    maker_close(&m);
+    /* Eight thousand million steps, if each epoch began at the root. */
+    assert_true(clock() - begin < 15 * CLOCKS_PER_SEC);
+}
 
 static void a_stack_a_million_deep_needs_no_recursion(void **state)
 {
@@ -1197,6 +1413,11 @@ int main(void)
         cmocka_unit_test(equal_output_stacks_merge_whatever_the_spool_calls_them),
         cmocka_unit_test(a_thread_that_changes_its_name_stays_in_one_place),
         cmocka_unit_test(random_times_come_out_sorted),
+        cmocka_unit_test(a_program_has_its_name_while_it_is_there),
+        cmocka_unit_test(without_kernel_symbols_programs_split_nothing),
+        cmocka_unit_test(random_programs_are_named_as_if_each_time_were_a_spool),
+        cmocka_unit_test(epochs_do_not_show_in_the_report),
+        cmocka_unit_test(many_epochs_above_a_deep_stack_take_linear_time),
         cmocka_unit_test(a_stack_a_million_deep_needs_no_recursion),
         cmocka_unit_test(stacks_all_along_a_deep_one_are_shaped_in_linear_time),
     };

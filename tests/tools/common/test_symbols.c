@@ -58,30 +58,23 @@ static int remove_files(void **state)
 /* A spool that was read to its end, ready to be resolved. */
 struct subject {
     struct maker maker;
-    struct spool_reader *reader;
-    struct notes notes;
-    struct names *names;
+    struct tool_input input;
+    struct aggregate aggregate;
     struct symbol_options options;
     struct symbols *symbols;
 };
 
 static void subject_open(struct subject *s, const struct symbol_options *options)
 {
-    struct spool_record record;
-    int rc;
+    struct aggregate_options counting = {.epochs = symbols_of_kernel(options)};
 
     memset(s, 0, sizeof *s);
     maker_open(&s->maker, 0);
     maker_put(&s->maker, 1, 1, 1, "@ffffffff81000010;$18");
     maker_finish(&s->maker);
-    s->reader = spool_reader_new();
-    assert_non_null(s->reader);
-    assert_int_equal(lseek(s->maker.fd, 0, SEEK_SET), 0);
-    assert_int_equal(spool_reader_open_fd(s->reader, s->maker.fd), 0);
-    while ((rc = spool_reader_next(s->reader, &record)) > 0)
-        ;
-    assert_int_equal(rc, 0);
-    s->names = names_new(false);
+    assert_int_equal(inputs_open(s->maker.path, &s->input), 0);
+    assert_int_equal(aggregate_read(&s->aggregate, &counting, &s->input, NULL), 0);
+    assert_int_equal(aggregate_finish(&s->aggregate), 0);
     s->options = *options;
     if (s->options.perf_map_dir == NULL)
         s->options.perf_map_dir = folder;
@@ -91,7 +84,7 @@ static void subject_open(struct subject *s, const struct symbol_options *options
 
 static int subject_begin(struct subject *s)
 {
-    return symbols_begin(s->symbols, s->reader, &s->notes, s->names, 1);
+    return symbols_begin(s->symbols, &s->input, &s->aggregate);
 }
 
 /* Frame 0 is the kernel's, frame 1 the user's. */
@@ -107,8 +100,8 @@ static const char *subject_name(struct subject *s, uint32_t frame, int32_t pid)
 static void subject_close(struct subject *s)
 {
     symbols_free(s->symbols);
-    names_free(s->names);
-    spool_reader_free(s->reader);
+    aggregate_free(&s->aggregate);
+    inputs_close(&s->input);
     maker_close(&s->maker);
 }
 
@@ -116,7 +109,7 @@ static uint32_t kernel_frame(const struct subject *s)
 {
     struct spool_frame f;
 
-    return spool_reader_frame(s->reader, 0, &f) && f.kernel ? 0 : 1;
+    return spool_reader_frame(s->input.reader, 0, &f) && f.kernel ? 0 : 1;
 }
 
 static void a_perf_map_that_gave_no_names_says_why(void **state)
@@ -164,12 +157,13 @@ static void a_perf_map_that_gave_no_names_says_why(void **state)
 static void kernel_frames_have_the_names_of_a_kallsyms(void **state)
 {
     struct subject s;
+    const char *detail;
 
     (void)state;
     subject_open(&s, &(struct symbol_options){.kallsyms = at("kallsyms")});
     assert_int_equal(subject_begin(&s), 0);
     assert_string_equal(subject_name(&s, kernel_frame(&s), 1), "start");
-    assert_null(symbols_kernel_text(s.symbols));
+    assert_null(symbols_kernel_text(s.symbols, &detail));
     subject_close(&s);
 }
 
@@ -189,6 +183,7 @@ static void a_kallsyms_that_cannot_be_used_costs_one_warning(void **state)
         const char *path = at(cases[i].name);
         struct capture c;
         struct subject s;
+        const char *detail;
         char expected[256];
         char *text;
 
@@ -197,7 +192,7 @@ static void a_kallsyms_that_cannot_be_used_costs_one_warning(void **state)
         for (int inputs = 0; inputs < 3; inputs++) {
             assert_int_equal(subject_begin(&s), 0);
             assert_null(subject_name(&s, kernel_frame(&s), 1));
-            assert_non_null(symbols_kernel_text(s.symbols));
+            assert_non_null(symbols_kernel_text(s.symbols, &detail));
             assert_string_equal(subject_name(&s, !kernel_frame(&s), 1), "f");
         }
         text = capture_end(&c);

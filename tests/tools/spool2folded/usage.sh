@@ -48,6 +48,10 @@ usage "--output was given more than once" -o a -o b in
 usage "--quiet and --verbose contradict each other" -qv in
 usage "--strict and --salvage contradict each other" --strict --salvage in
 usage "--kallsyms and --no-kernel-symbols contradict each other" --kallsyms=x --no-kernel-symbols in
+usage "--no-symbols and --debug-dir contradict each other" --no-symbols --debug-dir=/ in
+usage "--no-symbols and --symbols contradict each other" --symbols . --no-symbols in
+usage "--debug-dir: the name is empty" --debug-dir= in
+usage "--symbols: the name is empty" --symbols '' in
 usage "--no-symbols and --sysroot contradict each other" --no-symbols --sysroot=/ in
 usage "--no-symbols and --demangle contradict each other" --no-symbols --demangle=full in
 usage "--from and --to contradict each other: nothing lies from 2000000000 ns to 1000000000 ns" --from 2 --to 1s in
@@ -67,7 +71,7 @@ usage "--skip-below: the repeats in the pattern multiply to more than 10000" \
 usage "unknown option '--annot'" --annot in
 usage "--root: 'proc' is not one of none, process, pid, thread" --root=proc in
 # What comes with later issues is not silently ignored now.
-for options in --with-lines --inlines --no-inlines --debuginfod '--debug-dir x' '--trim-path a=b' '--symbols d' '--vmlinux f' \
+for options in --with-lines --inlines --no-inlines --debuginfod '--trim-path a=b' '--vmlinux f' \
     '--gzip-level 1' --timestamps --overview --json --records --follow; do
     # shellcheck disable=SC2086 # several words
     usage "unknown option '${options%% *}'" $options in
@@ -80,6 +84,20 @@ equal out 'a+0x180 1'
 cp in ./--reverse
 run 0 "$spool2folded" --no-symbols --root=none -- --reverse
 equal out 'a+0x180 1'
+
+# What the user names as a folder of symbols must be one.
+mkdir one two
+run 0 "$spool2folded" --symbols one --symbols=two --debug-dir absent in
+echo >archive
+mkfifo fifo
+for case in 'absent: No such file or directory' 'archive: symbol archives as files are not supported yet: unpack it' \
+    'fifo: not a directory' 'one/x: No such file or directory' 'archive/x: Not a directory'; do
+    rm -f made
+    run 1 "$spool2folded" --symbols one --symbols "${case%%:*}" -o made in
+    equal out ''
+    equal err "spool2folded: $case"
+    [ ! -e made ] || die "a document in spite of: $case"
+done
 
 # --progress: nothing unless it is wanted, on standard error alone.
 run 0 "$spool2folded" --no-symbols in

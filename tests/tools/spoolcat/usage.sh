@@ -39,10 +39,20 @@ usage "--output was given more than once" -o a -o b in
 usage "'-' was given more than once, but standard input can be read only once" - in -
 [ ! -e a ] && [ ! -e b ] || die "files after a usage error"
 # The record view shows all there is: nothing is selected, shaped or named.
-for option in --pid=1 --from=1 --kernel=drop --no-symbols --sysroot=/ --max-depth=3; do
+for option in --pid=1 --from=1 --kernel=drop --no-symbols --sysroot=/ --debug-dir=/ --symbols=. --max-depth=3; do
     run 2 "$spoolcat" --records $option in
     [ "$(wc -l <err)" = 1 ] || die "$option: $(<err)"
 done
+
+# What the user names as a folder of symbols must be one; said once, whatever the number of spools.
+run 0 "$spoolcat" --stacks --symbols . in
+echo >archive
+run 1 "$spoolcat" --stacks --symbols=absent -o made in in
+equal err 'spoolcat: absent: No such file or directory'
+run 1 "$spoolcat" --stacks --symbols archive in in
+equal out ''
+equal err 'spoolcat: archive: symbol archives as files are not supported yet: unpack it'
+[ ! -e made ] || die "a file in spite of an error"
 
 # --progress: nothing unless it is wanted, on standard error alone.
 "$spoolcat" --json in >expected
