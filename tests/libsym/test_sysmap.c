@@ -578,6 +578,44 @@ static void a_symbol_folder_comes_first(void **state)
     sym_context_free(c);
 }
 
+static void a_restricted_kallsyms_leaves_it_to_the_map(void **state)
+{
+    (void)state;
+    char paths[2][96];
+    size_t size;
+    snprintf(paths[0], sizeof(paths[0]), "%s/kallsyms", folder);
+    snprintf(paths[1], sizeof(paths[1]), "%s/boot_id", folder);
+    put("kallsyms", "0000000000000000 T f\n", 21);
+    put("boot_id", "abc\n", 4);
+    const struct symint_system files = {.kallsyms = paths[0],
+                                        .boot_id = paths[1],
+                                        .stat = "/nonexistent",
+                                        .notes = "/nonexistent",
+                                        .osrelease = "/nonexistent"};
+    seed = 34;
+    make_kernel(&kernel, true);
+    make_capture(&capture, &kernel, 800, 0x12340000);
+    struct sym_kernel k = {.size = sizeof(k),
+                           .release = "6.3",
+                           .needed = capture.addresses,
+                           .needed_count = capture.count};
+    struct sym_context *c = open_context(NULL, 0);
+    c->system = &files;
+    assert_int_equal(sym_capture_begin(c, &(struct sym_capture){.size = sizeof(struct sym_capture),
+                                                                .boot_id = "abc"}),
+                     0);
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_RESTRICTED);
+    assert_non_null(strstr(sym_kernel_detail(c), "no System.map of 6.3"));
+    char *text = map_of(&kernel, &size);
+    put("lib/modules/6.3/System.map", text, size);
+    free(text);
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
+    assert_string_equal(sym_kernel_detail(c), "/lib/modules/6.3/System.map: shifted by 0x12340000");
+    sym_context_free(c);
+}
+
 static void a_release_does_not_leave_the_folders(void **state)
 {
     (void)state;
@@ -610,6 +648,7 @@ int main(void)
         cmocka_unit_test(names_come_from_the_map_of_the_release),
         cmocka_unit_test(the_last_function_ends_with_the_text),
         cmocka_unit_test(a_symbol_folder_comes_first),
+        cmocka_unit_test(a_restricted_kallsyms_leaves_it_to_the_map),
         cmocka_unit_test(a_release_does_not_leave_the_folders),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
