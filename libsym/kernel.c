@@ -126,7 +126,7 @@ static enum line_kind parse_line(const char *text, const char **p, const char *e
     const char *name = at + 3;
     while (line_end[-1] <= ' ' && (is_blank(line_end[-1]) || line_end[-1] == '\r'))
         line_end--; /* at[1] is not blank, so this ends */
-    if (line_end <= name || is_blank(*name))
+    if (line_end <= name || is_blank(*name) || *name == '\r')
         return LINE_BAD;
     out->name = (uint32_t)(name - text);
     out->size = (uint32_t)(line_end - name) & 0x7fffffff;

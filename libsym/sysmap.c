@@ -56,7 +56,7 @@ static void keep_code(struct symint_kernel *k, const struct symint_kernel_layout
         uint64_t limit = e.start >= l->stext && e.start < l->etext           ? l->etext
                          : e.start >= l->init_start && e.start < l->init_end ? l->init_end
                                                                              : 0;
-        if (limit == 0 || e.owned)
+        if (limit == 0)
             continue;
         e.end = e.end < limit ? e.end : limit;
         k->entries[kept++] = e;

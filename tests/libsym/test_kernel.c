@@ -117,7 +117,8 @@ static void a_file_without_usable_lines_is_empty(void **state)
                                         "12345678901234567 T f\n",
                                         "g000 T f\n",
                                         "1000T f\n",
-                                        "1000 TT f\n"};
+                                        "1000 TT f\n",
+                                        "1000 T \rf\n"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(parse(&k, texts[i]), SYM_KERNEL_EMPTY);
         assert_int_equal(k.lines, 0);

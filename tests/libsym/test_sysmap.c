@@ -241,6 +241,35 @@ static void the_map_of_another_kernel_fits_at_no_shift(void **state)
     }
 }
 
+/* 100 addresses all over the text and some of ways in. */
+static void check_few(const char *const *names, size_t count)
+{
+    uint64_t shift;
+    seed = 41;
+    make_kernel(&kernel, false);
+    capture.count = 0;
+    for (size_t i = 0; i < 100; i++)
+        sample(&capture, &kernel, NULL, 10 + 199 * i, STEP_X86);
+    for (size_t i = 0; i < count; i++)
+        sample(&capture, &kernel, names[i], 0, STEP_X86);
+    qsort(capture.addresses, capture.count, sizeof(capture.addresses[0]), compare);
+    assert_int_equal(find_for(&kernel, &capture, &shift), SYM_KERNEL_UNKNOWN_SHIFT);
+}
+
+static void a_few_hits_among_many_addresses_are_no_proof(void **state)
+{
+    (void)state;
+    check_few((const char *const[]){"do_syscall_64", "kthread"}, 2);
+}
+
+static void neighbours_among_the_ways_in_count_once(void **state)
+{
+    (void)state;
+    check_few((const char *const[]){"entry_SYSCALL_64_after_hwframe", "asm_exc_page_fault",
+                                    "asm_sysvec_apic_timer_interrupt", "ret_from_fork_asm"},
+              4);
+}
+
 /* All of 1,000 in the right functions but some in padding or first bytes. */
 static void addresses_where_no_code_runs_are_a_veto(void **state)
 {
@@ -292,6 +321,12 @@ static void a_range_of_the_kernel_tells_the_shift(void **state)
     range.file_offset = kernel.base + shift + STEP_X86;
     needed[0] = kernel.base + shift; /* not in the text then */
     assert_int_equal(find(&kernel, &k, &got), SYM_KERNEL_UNKNOWN_SHIFT);
+    /* Moved so little that addresses are in the text without the shift, too. */
+    range.start = kernel.base + STEP_X86;
+    range.file_offset = kernel.base;
+    needed[0] = kernel.functions[8000].start + 8;
+    needed[1] = kernel.functions[9000].start + 8;
+    assert_int_equal(find(&kernel, &k, &got), SYM_KERNEL_UNKNOWN_SHIFT);
 }
 
 static void the_size_of_a_range_tells_the_shift(void **state)
@@ -332,6 +367,21 @@ static void addresses_of_modules_do_not_count(void **state)
         assert_int_equal(find_for(&kernel, &capture, &got), SYM_KERNEL_OK);
         assert_int_equal(got, 0x400000);
     }
+    /* Where kernels that stay in place have their modules, only ranges tell. */
+    make_kernel(&kernel, false);
+    make_capture(&capture, &kernel, 1000, 0);
+    for (size_t i = 0; i < 500; i++)
+        capture.addresses[capture.count++] = 0xffffffffa0000000 + i * 16;
+    assert_int_equal(find_for(&kernel, &capture, &got), SYM_KERNEL_UNKNOWN_SHIFT);
+    const struct sym_kernel_range ranges[] = {{0xffffffffa0001000, 0xffffffffa0002000, 0, "[b]", 0},
+                                              {0xffffffffa0000000, 0xffffffffa0001000, 0, "[a]",
+                                               0}};
+    struct sym_kernel k = {.needed = capture.addresses,
+                           .needed_count = capture.count,
+                           .ranges = ranges,
+                           .range_count = 2};
+    assert_int_equal(find(&kernel, &k, &got), SYM_KERNEL_OK);
+    assert_int_equal(got, 0);
 }
 
 static void a_text_that_is_no_map_is_none(void **state)
@@ -481,6 +531,8 @@ static void the_last_function_ends_with_the_text(void **state)
     capture.addresses[capture.count++] = init;
     struct sym_kernel k = {.needed = capture.addresses, .needed_count = capture.count};
     char *text = map_of(&kernel, &size);
+    strstr(text, " T _etext")[1] = 'D'; /* not every label is one of code */
+    strstr(text, " T _einittext")[1] = 'D';
     assert_int_equal(symint_sysmap_parse(&map, text, size, &k, &got, &why), 0);
     assert_int_equal(got, SYM_KERNEL_OK);
     assert_true(symint_kernel_find(&map, kernel.etext - 1, &s));
@@ -526,6 +578,44 @@ static void a_symbol_folder_comes_first(void **state)
     sym_context_free(c);
 }
 
+static void a_restricted_kallsyms_leaves_it_to_the_map(void **state)
+{
+    (void)state;
+    char paths[2][96];
+    size_t size;
+    snprintf(paths[0], sizeof(paths[0]), "%s/kallsyms", folder);
+    snprintf(paths[1], sizeof(paths[1]), "%s/boot_id", folder);
+    put("kallsyms", "0000000000000000 T f\n", 21);
+    put("boot_id", "abc\n", 4);
+    const struct symint_system files = {.kallsyms = paths[0],
+                                        .boot_id = paths[1],
+                                        .stat = "/nonexistent",
+                                        .notes = "/nonexistent",
+                                        .osrelease = "/nonexistent"};
+    seed = 34;
+    make_kernel(&kernel, true);
+    make_capture(&capture, &kernel, 800, 0x12340000);
+    struct sym_kernel k = {.size = sizeof(k),
+                           .release = "6.3",
+                           .needed = capture.addresses,
+                           .needed_count = capture.count};
+    struct sym_context *c = open_context(NULL, 0);
+    c->system = &files;
+    assert_int_equal(sym_capture_begin(c, &(struct sym_capture){.size = sizeof(struct sym_capture),
+                                                                .boot_id = "abc"}),
+                     0);
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_RESTRICTED);
+    assert_non_null(strstr(sym_kernel_detail(c), "no System.map of 6.3"));
+    char *text = map_of(&kernel, &size);
+    put("lib/modules/6.3/System.map", text, size);
+    free(text);
+    assert_int_equal(sym_kernel_load(c, &k), 0);
+    assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
+    assert_string_equal(sym_kernel_detail(c), "/lib/modules/6.3/System.map: shifted by 0x12340000");
+    sym_context_free(c);
+}
+
 static void a_release_does_not_leave_the_folders(void **state)
 {
     (void)state;
@@ -548,6 +638,8 @@ int main(void)
         cmocka_unit_test(sampled_addresses_tell_the_shift),
         cmocka_unit_test(addresses_without_a_way_in_tell_nothing),
         cmocka_unit_test(the_map_of_another_kernel_fits_at_no_shift),
+        cmocka_unit_test(a_few_hits_among_many_addresses_are_no_proof),
+        cmocka_unit_test(neighbours_among_the_ways_in_count_once),
         cmocka_unit_test(addresses_where_no_code_runs_are_a_veto),
         cmocka_unit_test(a_range_of_the_kernel_tells_the_shift),
         cmocka_unit_test(the_size_of_a_range_tells_the_shift),
@@ -556,6 +648,7 @@ int main(void)
         cmocka_unit_test(names_come_from_the_map_of_the_release),
         cmocka_unit_test(the_last_function_ends_with_the_text),
         cmocka_unit_test(a_symbol_folder_comes_first),
+        cmocka_unit_test(a_restricted_kallsyms_leaves_it_to_the_map),
         cmocka_unit_test(a_release_does_not_leave_the_folders),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
