@@ -94,27 +94,37 @@ size_t symint_cut_clones(const char *name, size_t size)
 
 /* ---- collecting libiberty's output ---- */
 
+/* Room for `size` more bytes and a NUL. False: out of memory. */
+static bool make_room(struct job *job, size_t size)
+{
+    if (job->text_size + size + 1 <= job->capacity)
+        return true;
+    size_t capacity = (job->text_size + size + 1) * 2;
+    char *grown = realloc(job->text, capacity);
+    if (grown == NULL) {
+        job->nomem = true;
+        return false;
+    }
+    job->text = grown;
+    job->capacity = capacity;
+    return true;
+}
+
+static void put(struct job *job, const char *text, size_t size)
+{
+    memcpy(job->text + job->text_size, text, size);
+    job->text_size += size;
+}
+
 /* Called out of libiberty, which offers no way to stop it: a name can stand for an output that
  * grows exponentially. Its printers hold nothing on the heap (but for a punycode buffer, lost in
  * that one case), so jumping out of them is safe. */
 static void append(const char *text, size_t size, void *opaque)
 {
     struct job *job = opaque;
-    if (size > MAX_OUTPUT - job->text_size)
+    if (size > MAX_OUTPUT - job->text_size || !make_room(job, size))
         longjmp(job->stop, 1);
-    if (job->text_size + size + 1 > job->capacity) {
-        size_t capacity = (job->text_size + size + 1) * 2;
-        char *grown = realloc(job->text, capacity);
-        if (grown == NULL) {
-            job->nomem = true;
-            longjmp(job->stop, 1);
-        }
-        job->text = grown;
-        job->capacity = capacity;
-    }
-    memcpy(job->text + job->text_size, text, size);
-    job->text_size += size;
-    job->text[job->text_size] = '\0';
+    put(job, text, size);
 }
 
 /* ---- short names ---- */
@@ -291,9 +301,10 @@ static void run_d(struct job *job)
     size_t size = strlen(text);
     if (job->brief)
         size = shorten_d(text, size);
-    text[size] = '\0';
+    free(job->text);
     job->text = text;
     job->text_size = size;
+    job->capacity = size + 1;
     job->done = size > 0 && size <= MAX_OUTPUT;
 }
 
@@ -312,10 +323,18 @@ static void run_tree(struct job *job)
     job->done = cplus_demangle_print_callback(OPTIONS, tree, append, job) != 0;
 }
 
+/* libiberty reads a C++ name to its end before it knows that it is not Rust's. Those of the older
+ * Rust mangling end in a hash of 17 characters that begins with h; the newer ones begin with _R. */
+static bool may_be_rust(const char *name, size_t size)
+{
+    return name[1] == 'R' || memmem(name, size, "17h", 3) != NULL;
+}
+
 /* The order of cplus_demangle in its automatic style, with output that can be stopped. */
 static void run_auto(struct job *job)
 {
-    if (rust_demangle_callback(job->name, OPTIONS, append, job)) {
+    if (may_be_rust(job->name, job->size) &&
+        rust_demangle_callback(job->name, OPTIONS, append, job)) {
         job->rust = true;
         job->done = true;
         return;
@@ -345,10 +364,8 @@ static void run(struct job *job)
     }
     free(job->tree);
     job->tree = NULL;
-    if (job->done && job->rust && job->brief) {
+    if (job->done && job->rust && job->brief)
         job->text_size = shorten_rust(job->text, job->text_size);
-        job->text[job->text_size] = '\0';
-    }
 }
 
 static void *run_thread(void *job)
@@ -385,76 +402,89 @@ static bool looks_mangled(const char *name, size_t size)
             (size > 11 && memcmp(name, "_GLOBAL_", 8) == 0));
 }
 
-/* ` [clone .cold]` for every suffix in [p, end). */
-static bool append_clones(char **text, size_t size, const char *p, const char *end)
+/* ` [clone .cold]` for every suffix in [p, end). False: out of memory. */
+static bool append_clones(struct job *job, const char *p, const char *end)
 {
     /* A suffix has at least five bytes, its brackets add nine. */
-    char *grown = realloc(*text, size + (size_t)(end - p) * 3 + 1);
-    if (grown == NULL)
+    if (!make_room(job, (size_t)(end - p) * 3))
         return false;
-    *text = grown;
-    char *out = grown + size;
     while (p < end) {
         size_t n = clone_suffix(p, (size_t)(end - p));
-        memcpy(out, " [clone ", 8);
-        memcpy(out + 8, p, n);
-        out[8 + n] = ']';
-        out += 9 + n;
+        put(job, " [clone ", 8);
+        put(job, p, n);
+        put(job, "]", 1);
         p += n;
     }
-    *out = '\0';
     return true;
+}
+
+/* A buffer for texts that grows; data is NULL at first. */
+struct buffer {
+    char *data;
+    size_t capacity;
+};
+
+/* The display name of a name that has a NUL behind it if `terminated`, into the buffer, with a NUL
+ * behind it too. 1 with *out_size set; 0: it does not differ from the name; SYM_ERR_NOMEM. */
+static int demangle(const char *name, size_t size, bool terminated, enum sym_demangle mode,
+                    struct buffer *buffer, size_t *out_size)
+{
+    if (mode == SYM_DEMANGLE_NONE || size > MAX_INPUT)
+        return 0;
+    size_t stem = symint_cut_clones(name, size);
+    bool mangled = looks_mangled(name, stem);
+    if (!mangled && stem == size)
+        return 0;
+
+    char *copy = NULL;
+    struct job job = {.name = name,
+                      .size = stem,
+                      .brief = mode == SYM_DEMANGLE_SHORT,
+                      .text = buffer->data,
+                      .capacity = buffer->capacity};
+    if (mangled && !(terminated && stem == size)) {
+        copy = malloc(stem + 1);
+        if (copy == NULL)
+            return SYM_ERR_NOMEM;
+        memcpy(copy, name, stem);
+        copy[stem] = '\0';
+        job.name = copy;
+    }
+    if (mangled) {
+        size_t levels = name[1] == 'D' ? d_levels(job.name, stem) : stem;
+        if (levels == 0)
+            job.nomem = true;
+        else if (levels <= MAX_DIRECT_LEVELS)
+            run(&job);
+        else if (levels <= MAX_LEVELS)
+            run_deep(&job);
+    }
+    free(copy);
+    int rc = job.done || stem < size;
+    if (!job.nomem && !job.done) {
+        job.text_size = 0;
+        if (rc != 0 && make_room(&job, stem))
+            put(&job, name, stem);
+    }
+    if (!job.nomem && stem < size)
+        (void)append_clones(&job, name + stem, name + size);
+    if (!job.nomem && rc != 0 && make_room(&job, 0))
+        job.text[job.text_size] = '\0';
+    buffer->data = job.text;
+    buffer->capacity = job.capacity;
+    *out_size = job.text_size;
+    return job.nomem ? SYM_ERR_NOMEM : rc;
 }
 
 char *symint_demangle(const char *name, size_t size, enum sym_demangle mode, bool *changed)
 {
-    *changed = false;
-    if (mode == SYM_DEMANGLE_NONE || size > MAX_INPUT)
-        return NULL;
-    size_t stem = symint_cut_clones(name, size);
-    bool mangled = looks_mangled(name, stem);
-    if (!mangled && stem == size)
-        return NULL;
-
-    struct job job = {.brief = mode == SYM_DEMANGLE_SHORT, .size = stem};
-    char *copy = malloc(stem + 1);
-    if (copy == NULL)
-        goto nomem;
-    memcpy(copy, name, stem);
-    copy[stem] = '\0';
-    job.name = copy;
-    if (mangled) {
-        size_t levels = copy[1] == 'D' ? d_levels(copy, stem) : stem;
-        if (levels == 0)
-            goto nomem;
-        if (levels <= MAX_DIRECT_LEVELS)
-            run(&job);
-        else if (levels <= MAX_LEVELS)
-            run_deep(&job);
-        if (job.nomem)
-            goto nomem;
-    }
-    if (!job.done) {
-        free(job.text);
-        if (stem == size) {
-            free(copy);
-            return NULL;
-        }
-        job.text = copy;
-        job.text_size = stem;
-    } else {
-        free(copy);
-    }
-    copy = NULL;
-    if (stem < size && !append_clones(&job.text, job.text_size, name + stem, name + size))
-        goto nomem;
-    *changed = true;
-    return job.text;
-
-nomem:
-    free(copy);
-    free(job.text);
-    *changed = true;
+    struct buffer buffer = {0};
+    size_t ignored;
+    int rc = demangle(name, size, false, mode, &buffer, &ignored);
+    *changed = rc != 0;
+    if (rc == 1)
+        return buffer.data;
+    free(buffer.data);
     return NULL;
 }
 
@@ -462,17 +492,17 @@ const char *symint_display(struct symint_strings *s, struct symint_text *t, enum
 {
     if (t->display != NULL)
         return t->display;
-    bool changed;
-    char *text = symint_demangle(t->text, t->size, mode, &changed);
-    if (text == NULL) {
-        if (!changed)
-            t->display = t->text;
-        return t->display;
-    }
-    struct symint_text *display = symint_intern(s, text, strlen(text));
-    free(text);
-    if (display != NULL)
-        t->display = display->text;
+    struct buffer buffer = {.data = s->scratch, .capacity = s->scratch_capacity};
+    size_t size;
+    int rc = demangle(t->text, t->size, true, mode, &buffer, &size);
+    s->scratch = buffer.data;
+    s->scratch_capacity = buffer.capacity;
+    if (rc < 0)
+        return NULL;
+    if (rc == 0 || (size == t->size && memcmp(s->scratch, t->text, size) == 0))
+        t->display = t->text;
+    else /* not interned: different names seldom have the same display name */
+        t->display = symint_arena_copy(&s->arena, s->scratch, size);
     return t->display;
 }
 

@@ -6,6 +6,7 @@
 #include "strtab.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,10 +113,31 @@ void symint_sweep_abandon(struct symint_sweep *w)
     symint_segments_free(w->out);
 }
 
+/* Whether a gap of `first` has anything of `second` in it. */
+static bool adds(const struct symint_segments *first, const struct symint_segments *second)
+{
+    size_t i = 0; /* segments of first that begin up to where the one of second does */
+    for (size_t k = 0; k < second->count; k++) {
+        if (second->owner[k] == SYMINT_NO_OWNER)
+            continue;
+        while (i < first->count && first->start[i] <= second->start[k])
+            i++;
+        if (i == 0 || first->owner[i - 1] == SYMINT_NO_OWNER)
+            return true;
+        for (;
+             i < first->count && (k + 1 == second->count || first->start[i] < second->start[k + 1]);
+             i++)
+            if (first->owner[i] == SYMINT_NO_OWNER)
+                return true;
+    }
+    return false;
+}
+
 int symint_segments_merge(struct symint_segments *first, struct symint_segments *second)
 {
     struct symint_segments merged;
-    if (second->count == 0) {
+    /* The dynamic symbols of a file that was not stripped are all in .symtab. */
+    if (!adds(first, second)) {
         symint_segments_free(second);
         return 0;
     }

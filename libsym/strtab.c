@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define CHUNK_SIZE ((size_t)64 * 1024)
+/* An arena's first chunk; each is eight times the one before it, up to a huge page. */
+#define MIN_CHUNK_SIZE ((size_t)64 * 1024)
 #define ALIGNMENT sizeof(max_align_t)
 
 #define HUGE_PAGE ((size_t)2 * 1024 * 1024)
@@ -28,8 +29,61 @@ void *symint_table_alloc(size_t count, size_t item_size)
 
 struct symint_chunk {
     struct symint_chunk *older;
+    size_t mapped; /* bytes, 0: malloc'ed */
     max_align_t data[];
 };
+
+/* Bytes of the next chunk with its header. */
+static size_t next_chunk_size(const struct symint_arena *a)
+{
+    size_t size = a->chunk_size == 0 ? MIN_CHUNK_SIZE : a->chunk_size * 8;
+    return size > HUGE_PAGE ? HUGE_PAGE : size;
+}
+
+/* A leak checker does not look for pointers in memory that did not come from malloc. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MAP_CHUNKS false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MAP_CHUNKS false
+#endif
+#endif
+#ifndef MAP_CHUNKS
+#define MAP_CHUNKS true
+#endif
+
+/* A chunk of one huge page. Not by symint_table_alloc: aligned memory of malloc's leaves holes, in
+ * which the heap grows with every context. NULL: none to be had. */
+static struct symint_chunk *map_huge_page(void)
+{
+    if (!MAP_CHUNKS)
+        return NULL;
+    unsigned char *p =
+        mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    /* One aligned page is in there; what lies before and behind it goes back. */
+    size_t before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (before > 0)
+        munmap(p, before);
+    munmap(p + before + HUGE_PAGE, HUGE_PAGE - before);
+    struct symint_chunk *chunk = (struct symint_chunk *)(void *)(p + before);
+    (void)madvise(chunk, HUGE_PAGE, MADV_HUGEPAGE);
+    chunk->mapped = HUGE_PAGE;
+    return chunk;
+}
+
+/* size: with the header. */
+static struct symint_chunk *new_chunk(size_t size)
+{
+    struct symint_chunk *chunk = size == HUGE_PAGE ? map_huge_page() : NULL;
+    if (chunk == NULL) {
+        chunk = malloc(size);
+        if (chunk != NULL)
+            chunk->mapped = 0;
+    }
+    return chunk;
+}
 
 void *symint_arena_alloc(struct symint_arena *a, size_t size)
 {
@@ -38,9 +92,9 @@ void *symint_arena_alloc(struct symint_arena *a, size_t size)
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (size > a->left) {
         /* Something large gets a chunk of its own; what is left of the current one stays in use. */
-        bool alone = size > CHUNK_SIZE / 4;
-        size_t room = alone ? size : CHUNK_SIZE;
-        struct symint_chunk *chunk = malloc(sizeof(*chunk) + room);
+        bool alone = size > MIN_CHUNK_SIZE / 4;
+        size_t chunk_size = alone ? sizeof(struct symint_chunk) + size : next_chunk_size(a);
+        struct symint_chunk *chunk = new_chunk(chunk_size);
         if (chunk == NULL)
             return NULL;
         if (alone && a->chunks != NULL) {
@@ -51,7 +105,8 @@ void *symint_arena_alloc(struct symint_arena *a, size_t size)
         chunk->older = a->chunks;
         a->chunks = chunk;
         a->next = (unsigned char *)chunk->data;
-        a->left = room;
+        a->left = chunk_size - sizeof(*chunk);
+        a->chunk_size = alone ? 0 : chunk_size;
     }
     void *memory = a->next;
     a->next += size;
@@ -84,11 +139,15 @@ void symint_arena_free(struct symint_arena *a)
 {
     while (a->chunks != NULL) {
         struct symint_chunk *older = a->chunks->older;
-        free(a->chunks);
+        if (a->chunks->mapped > 0)
+            munmap(a->chunks, a->chunks->mapped);
+        else
+            free(a->chunks);
         a->chunks = older;
     }
     a->next = NULL;
     a->left = 0;
+    a->chunk_size = 0;
 }
 
 static uint64_t hash_bytes(uint64_t seed, const char *text, size_t size)
@@ -109,16 +168,15 @@ static uint64_t hash_bytes(uint64_t seed, const char *text, size_t size)
 static int grow(struct symint_strings *s)
 {
     size_t capacity = s->capacity == 0 ? 256 : s->capacity * 2;
-    if (capacity > SIZE_MAX / sizeof(struct symint_text *))
-        return -1;
-    struct symint_text **slots = calloc(capacity, sizeof(struct symint_text *));
+    struct symint_text_slot *slots = symint_table_alloc(capacity, sizeof(*slots));
     if (slots == NULL)
         return -1;
+    memset(slots, 0, capacity * sizeof(*slots));
     for (size_t i = 0; i < s->capacity; i++) {
-        if (s->slots[i] == NULL)
+        if (s->slots[i].text == NULL)
             continue;
-        size_t at = (size_t)s->slots[i]->hash & (capacity - 1);
-        while (slots[at] != NULL)
+        size_t at = (size_t)s->slots[i].hash & (capacity - 1);
+        while (slots[at].text != NULL)
             at = (at + 1) & (capacity - 1);
         slots[at] = s->slots[i];
     }
@@ -134,9 +192,10 @@ struct symint_text *symint_intern(struct symint_strings *s, const char *text, si
         return NULL;
     uint64_t hash = hash_bytes(s->seed, text, size);
     size_t at = (size_t)hash & (s->capacity - 1);
-    for (; s->slots[at] != NULL; at = (at + 1) & (s->capacity - 1)) {
-        struct symint_text *t = s->slots[at];
-        if (t->hash == hash && t->size == size && (size == 0 || memcmp(t->text, text, size) == 0))
+    for (; s->slots[at].text != NULL; at = (at + 1) & (s->capacity - 1)) {
+        struct symint_text *t = s->slots[at].text;
+        if (s->slots[at].hash == hash && t->size == size &&
+            (size == 0 || memcmp(t->text, text, size) == 0))
             return t;
     }
     struct symint_text *t = symint_arena_alloc(&s->arena, sizeof(*t));
@@ -147,7 +206,7 @@ struct symint_text *symint_intern(struct symint_strings *s, const char *text, si
         return NULL;
     t->size = size;
     t->hash = hash;
-    s->slots[at] = t;
+    s->slots[at] = (struct symint_text_slot){.hash = hash, .text = t};
     s->count++;
     return t;
 }
@@ -169,6 +228,7 @@ struct symint_text *symint_intern_name(struct symint_strings *s, const char *tex
 void symint_strings_free(struct symint_strings *s)
 {
     free(s->slots);
+    free(s->scratch);
     symint_arena_free(&s->arena);
     *s = (struct symint_strings){.seed = s->seed};
 }

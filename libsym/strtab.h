@@ -19,6 +19,7 @@ struct symint_arena {
     struct symint_chunk *chunks; /* newest first */
     unsigned char *next;
     size_t left;
+    size_t chunk_size; /* of the newest one; they grow with what is asked for */
 };
 
 /* Memory of that size, aligned for any type, zeroed; NULL: out of memory. */
@@ -36,12 +37,19 @@ struct symint_text {
     const char *display;
 };
 
+struct symint_text_slot {
+    uint64_t hash; /* also here: a text that is not the one is seldom looked at */
+    struct symint_text *text;
+};
+
 struct symint_strings {
     struct symint_arena arena;
-    struct symint_text **slots;
+    struct symint_text_slot *slots;
     size_t count;
     size_t capacity; /* a power of two or 0 */
     uint64_t seed;   /* so that nobody can prepare texts that collide */
+    char *scratch;   /* the demangler's, reused */
+    size_t scratch_capacity;
 };
 
 /* The text's one entry; NULL: out of memory. Bytes are kept as they are. */

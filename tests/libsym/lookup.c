@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lookup [-a] FILE: names the addresses on standard input, for tests/libsym/names.sh.
+ * lookup [-a] FILE: names the addresses on standard input, for tests/libsym/_compare.sh.
  *
  * A line is OFFSET [PGOFF], both hexadecimal: a file offset and the offset of the mapping it is
  * seen through. With -a it is an address as the file states it. Prints "OFFSET NAME START ORIGIN",
@@ -22,6 +22,12 @@ static const char *origin_name(enum sym_origin origin)
         return "symtab";
     case SYM_ORIGIN_DYNSYM:
         return "dynsym";
+    case SYM_ORIGIN_MINIDEBUG:
+        return "minidebug";
+    case SYM_ORIGIN_PLT:
+        return "plt";
+    case SYM_ORIGIN_FDE:
+        return "fde";
     default:
         return sym_origin_text(origin);
     }
@@ -56,8 +62,9 @@ static int by_address(const char *path)
             continue;
         }
         struct symint_symbol s = symint_elf_symbol(elf, number);
-        printf("%" PRIx64 " %.*s %" PRIx64 " %s\n", address, (int)s.name_size, s.name, s.start,
-               origin_name(s.origin));
+        bool named = s.name_size > 0; /* not where only unwind data tell of a function */
+        printf("%" PRIx64 " %.*s %" PRIx64 " %s\n", address, named ? (int)s.name_size : 1,
+               named ? s.name : "-", s.start, origin_name(s.origin));
     }
     symint_elf_free(elf);
     return 0;

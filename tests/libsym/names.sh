@@ -1,31 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Compares libsym's names with what nm says, on objects of several compilers, linkers and kinds: the first,
+# Compares libsym's names with what readelf says, on objects of several compilers, linkers and kinds: the first,
 # the middle and the last byte of every function, and the byte behind it.
 set -u
-
 here=$(cd "$(dirname "$0")" && pwd)
-SRC=${SRC:-$(cd "$here/../.." && pwd)}
-CC=${CC:-gcc}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-for tool in nm strip readelf awk gcc; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "skipped: no $tool"
-        exit 77
-    fi
-done
-
-if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
-    library=$BUILD/lib/libsym.a
-else
-    library=$(echo "$SRC"/libsym/*.c)
-fi
-# shellcheck disable=SC2086
-"$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o lookup "$here/lookup.c" $library ${SYM_LIBS:--liberty -lpthread -lz} || exit 1
+# shellcheck source=_compare.sh
+. "$here/_compare.sh"
 
 # ---- sources ----
 
@@ -126,119 +106,15 @@ EOF
 
 # ---- comparing ----
 
-# What nm calls code: value, size (- without), type, name.
-symbols() # FILE TABLE
-{
-    local how=
-    [ "$2" = dynsym ] && how=-D
-    nm $how --defined-only "$1" -S 2>/dev/null | awk '
-        NF == 4 && $3 ~ /^[tTwWi]$/ { print $1, $2, $3, $4 }
-        NF == 3 && $2 ~ /^[tTwWi]$/ { print $1, "-", $2, $3 }'
-}
-
-common='
-function hex(s,   i, n) {
-    n = 0
-    s = tolower(s)
-    sub(/^0x/, "", s)
-    for (i = 1; i <= length(s); i++)
-        n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1
-    return n
-}
-function tohex(n,   s, d) {
-    s = ""
-    do {
-        d = n % 16
-        s = substr("0123456789abcdef", d + 1, 1) s
-        n = (n - d) / 16
-    } while (n > 0)
-    return s
-}'
-
-# Executable segments: offset, address, size.
-segments()
-{
-    readelf -lW "$1" | awk '$1 == "LOAD" && $0 ~ / R?.?E / { print $2, $3, $5 }'
-}
-
-failures=0
-checked=0
-
-# compare ROW FILE TABLE [STEP]: TABLE is symtab, or dynsym for a stripped file; only every STEP-th address.
+# compare ROW FILE [STEP]: only every STEP-th function.
 compare()
 {
-    local row=$1 file=$2 table=$3 step=${4:-1}
-    symbols "$file" "$table" >syms
-    segments "$file" >segs
-    # Queries: offset, page of the mapping, address.
-    awk "$common"'
-        function query(v,   i) {
-            for (i = 0; i < n; i++)
-                if (v >= vaddr[i] && v < vaddr[i] + size[i]) {
-                    o = v - vaddr[i] + offset[i]
-                    print tohex(o), tohex(offset[i] - offset[i] % 4096), tohex(v)
-                    return
-                }
-        }
-        FILENAME == "segs" { offset[n] = hex($1); vaddr[n] = hex($2); size[n] = hex($3); n++; next }
-        {
-            v = hex($1)
-            query(v)
-            if ($2 != "-") {
-                s = hex($2)
-                query(v + int(s / 2)); query(v + s - 1); query(v + s)
-            }
-        }' n=0 segs syms | sort -u | awk -v step="$step" 'NR % step == 0' >queries
-    ./lookup "$file" <queries >answers || { echo "FAIL $row: lookup failed"; failures=$((failures + 1)); return; }
-    paste -d' ' queries answers >both
-    # The right answer: of the sized symbols that contain the address those with the latest start, then the
-    # smallest size; without any, the sizeless symbol before it, with no other symbol in between.
-    awk "$common"'
-        FILENAME == "syms" {
-            sub(/@.*/, "", $4)
-            if ($4 ~ /^\.L/ || $4 == "") next
-            start[n] = hex($1); size[n] = $2 == "-" ? 0 : hex($2); name[n] = $4; n++
-            next
-        }
-        {
-            total++
-            v = hex($3); got = $5
-            shift = v - hex($1)
-            best = -1; sizeless = -1; latest = -1
-            for (i = 0; i < n; i++) {
-                if (start[i] > v) continue
-                if (start[i] > latest) latest = start[i]
-                if (size[i] > 0 && v < start[i] + size[i] &&
-                    (best < 0 || start[i] > start[best] || (start[i] == start[best] && size[i] < size[best])))
-                    best = i
-                if (size[i] == 0 && (sizeless < 0 || start[i] > start[sizeless])) sizeless = i
-            }
-            ok = 0
-            if (best >= 0) {
-                for (i = 0; i < n; i++)
-                    if (start[i] == start[best] && size[i] == size[best] && name[i] == got) ok = 1
-                if (ok && hex($6) + shift != start[best]) ok = 0
-            } else if (got == "-") {
-                # Nothing, or a sizeless symbol whose section ends before, or one of .dynsym.
-                ok = sizeless < 0 || latest != start[sizeless] || table == "dynsym" || start[sizeless] != v
-            } else {
-                for (i = 0; i < n; i++)
-                    if (sizeless >= 0 && size[i] == 0 && start[i] == start[sizeless] && name[i] == got &&
-                        latest == start[i] && (table != "dynsym" || start[i] == v)) ok = 1
-            }
-            if (got != "-" && $7 != table) ok = 0
-            if (!ok) { bad++; if (bad <= 10) print "    " $0 (best >= 0 ? "  expected " name[best] : "") }
-        }
-        END { print total + 0, bad + 0 >"counts" }' n=0 table="$table" syms both >differences
-    read -r total bad <counts
-    checked=$((checked + total))
-    printf '%-44s %6d addresses, %d symbols' "$row" "$total" "$(wc -l <syms)"
-    if [ "$total" -eq 0 ] || [ "$bad" -gt 0 ]; then
-        echo ": FAIL, $bad differences"
-        cat differences
-        failures=$((failures + 1))
+    readelf -SsW "$2" 2>/dev/null | awk -v mode=extract -f "$here/_expect.awk" | sort >symbols
+    awk -v mode=queries -v step="${3:-1}" -f "$here/_expect.awk" symbols | sort -u >addresses
+    if answer_by_offset "$2" <addresses >answers; then
+        verdict "$1" symbols answers
     else
-        echo
+        failed "$1: lookup failed"
     fi
 }
 
@@ -279,20 +155,20 @@ for cc in gcc clang; do
                 row="$cc $linker $pie $level"
                 build prog $cc -fuse-ld=$linker $pie $code $level -rdynamic all.c asm.s ||
                     { skip "$row" "$(tail -n 1 build.log)"; continue; }
-                compare "$row" prog symtab
+                compare "$row" prog
                 expect "$row" prog __the_alias the_alias
                 expect "$row" prog __GI_strtok_like strtok_like
                 expect "$row" prog sizeless_two sizeless_two
                 expect "$row" prog label_inside sized_outer
                 strip -o stripped prog
-                compare "$row stripped" stripped dynsym
+                compare "$row stripped" stripped
             done
         done
         row="$cc $linker shared"
         if build lib.so $cc -fuse-ld=$linker -shared -fPIC -O2 all.c asm.s; then
-            compare "$row" lib.so symtab
+            compare "$row" lib.so
             strip -o stripped.so lib.so
-            compare "$row stripped" stripped.so dynsym
+            compare "$row stripped" stripped.so
         else
             skip "$row" "$(tail -n 1 build.log)"
         fi
@@ -300,7 +176,7 @@ for cc in gcc clang; do
         row="$cc $linker gc-sections"
         echo 'void dead(void) { __asm__ volatile(".rept 100000\n nop\n .endr"); }' >dead.c
         if build gc $cc -fuse-ld=$linker -ffunction-sections -O1 -Wl,--gc-sections all.c asm.s dead.c; then
-            compare "$row" gc symtab
+            compare "$row" gc
             expect "$row" gc main main
             expect "$row" gc _start _start
         else
@@ -314,7 +190,7 @@ for cxx in g++ clang++; do
         if ! command -v $cxx >/dev/null || ! command -v ld.$linker >/dev/null; then
             skip "$row" "no $cxx or no ld.$linker"
         elif build cxx $cxx -fuse-ld=$linker -O1 all.cc; then
-            compare "$row" cxx symtab
+            compare "$row" cxx
         else
             skip "$row" "$(tail -n 1 build.log)"
         fi
@@ -323,17 +199,17 @@ done
 if ! command -v rustc >/dev/null; then
     skip "rustc" "no rustc"
 elif build rust rustc -O all.rs; then
-    compare "rustc" rust symtab
+    compare "rustc" rust
 else
     skip "rustc" "$(tail -n 1 build.log)"
 fi
 # Some symbols stripped: the others keep to their own bytes (S3).
 if build prog gcc all.c asm.s && strip -N local_one -N chosen -o some prog; then
-    compare "some symbols stripped" some symtab
+    compare "some symbols stripped" some
 fi
 # Libraries as they are installed.
 for lib in /lib/x86_64-linux-gnu/libc.so.6 /lib/aarch64-linux-gnu/libc.so.6 /usr/lib64/libc.so.6; do
-    [ -f $lib ] && compare "$lib" $lib dynsym 5
+    [ -f $lib ] && compare "$lib" $lib 5
 done
 
 echo "$checked addresses compared, $failures failures"
