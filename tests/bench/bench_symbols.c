@@ -126,8 +126,9 @@ static void index_file(struct file *f)
 {
     enum sym_miss miss;
     const char *why = "out of memory";
+    const char *note;
 
-    if (symint_elf_index(f->elf, &miss, &why) != 0 || miss != SYM_MISS_NONE)
+    if (symint_elf_index(f->elf, NULL, &miss, &why, &note) != 0 || miss != SYM_MISS_NONE)
         die(f->path, why);
 }
 

@@ -22,7 +22,7 @@ else
 fi
 # shellcheck disable=SC2086
 "$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o lookup "$here/lookup.c" $library -liberty -lpthread || exit 1
+    -o lookup "$here/lookup.c" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
 
 failures=0
 checked=0

@@ -41,6 +41,7 @@ int main(int argc, char **argv)
     struct symint_elf *elf = NULL;
     enum sym_miss miss;
     const char *why = "";
+    const char *note = "";
     bool names = false;
     bool times = false;
     bool cold = false;
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
     }
     struct symint_input input = {.fd = fd, .size = (uint64_t)st.st_size};
     if (symint_elf_open(&input, &elf, &miss, &why) != 0 || elf == NULL ||
-        (!cold && symint_elf_index(elf, &miss, &why) != 0) ||
+        (!cold && symint_elf_index(elf, NULL, &miss, &why, &note) != 0) ||
         symint_elf_read_sections(elf, &miss, &why) != 0 || miss != SYM_MISS_NONE) {
         fprintf(stderr, "stubs: %s: %s\n", argv[optind], why);
         return 1;

@@ -202,8 +202,8 @@ static void ask(const struct symint_elf *e)
                 assert_true(symbol.name_size == 0 || symbol.name[symbol.name_size - 1] != '\0');
                 assert_true(symbol.start <= s->vaddr + at);
             }
-            if (symint_elf_vaddr(e, s->offset + at,
-                                 symint_elf_segment(e, s->offset & ~(uint64_t)4095), &vaddr))
+            struct symint_place place = symint_elf_place(e, s->offset & ~(uint64_t)4095, s->size);
+            if (symint_elf_vaddr(e, s->offset + at, &place, &vaddr))
                 (void)symint_elf_find(e, vaddr);
         }
     }
@@ -217,6 +217,7 @@ static void run(const uint8_t *data, size_t size)
     struct symint_elf *e;
     enum sym_miss miss;
     const char *why = NULL;
+    const char *note = NULL;
     size_t id_size;
 
     alarm(MOST_SECONDS);
@@ -227,7 +228,7 @@ static void run(const uint8_t *data, size_t size)
         assert_non_null(why);
     } else {
         (void)symint_elf_build_id(e, &id_size);
-        assert_int_equal(symint_elf_index(e, &miss, &why), 0);
+        assert_int_equal(symint_elf_index(e, NULL, &miss, &why, &note), 0);
         if (miss != SYM_MISS_NONE)
             assert_non_null(why);
         ask(e);
