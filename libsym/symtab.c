@@ -66,27 +66,33 @@ static bool is_mapping_symbol(const struct symint_elf *e, const char *name)
     }
 }
 
-/* The end of the code a value lies in, by its section or, when those are gone, by its segment. */
-static bool find_limit(const struct table *t, uint64_t section, uint64_t value, uint64_t *limit)
+/* The end of the code that a value lies in, by the segments. */
+static bool find_segment_end(const struct symint_elf *e, uint64_t value, uint64_t *limit)
 {
-    const struct symint_elf *e = t->from;
-    if (e->sections != NULL) {
-        if (section >= e->section_count || !e->sections[section].executable)
-            return false;
-        const struct section *s = &e->sections[section];
-        if (value < s->addr || value - s->addr >= s->size)
-            return false;
-        *limit = s->size > UINT64_MAX - s->addr ? UINT64_MAX : s->addr + s->size;
-        return true;
-    }
     for (uint32_t i = 0; i < e->segment_count; i++) {
         const struct segment *s = &e->segments[i];
-        if (s->executable && value >= s->vaddr && value - s->vaddr < s->size) {
-            *limit = s->size > UINT64_MAX - s->vaddr ? UINT64_MAX : s->vaddr + s->size;
+        uint64_t size = e->detached ? s->memory_size : s->size;
+        if (s->executable && value >= s->vaddr && value - s->vaddr < size) {
+            *limit = size > UINT64_MAX - s->vaddr ? UINT64_MAX : s->vaddr + size;
             return true;
         }
     }
     return false;
+}
+
+/* The same by the symbol's section, or when sections are gone by the segments. */
+static bool find_limit(const struct table *t, uint64_t section, uint64_t value, uint64_t *limit)
+{
+    const struct symint_elf *e = t->from;
+    if (e->sections == NULL)
+        return find_segment_end(e, value, limit);
+    if (section >= e->section_count || !e->sections[section].executable)
+        return false;
+    const struct section *s = &e->sections[section];
+    if (value < s->addr || value - s->addr >= s->size)
+        return false;
+    *limit = s->size > UINT64_MAX - s->addr ? UINT64_MAX : s->addr + s->size;
+    return true;
 }
 
 static bool keep_symbol(const struct symint_elf *names, const struct table *t, uint64_t i,
@@ -121,7 +127,11 @@ static bool keep_symbol(const struct symint_elf *names, const struct table *t, u
     if (e->machine == EM_ARM && function)
         value &= ~(uint64_t)1;
     uint64_t limit;
-    if (!find_limit(t, section, value, &limit))
+    /* Tools that move code (BOLT) leave section numbers behind that are no longer right; a function
+     * with a size is believed all the same. */
+    if (!find_limit(t, section, value, &limit) &&
+        (!function || size == 0 || section >= e->section_count || e->sections == NULL ||
+         !e->sections[section].executable || !find_segment_end(e, value, &limit)))
         return false;
     out->section = (uint32_t)section;
     out->start = value + t->bias;

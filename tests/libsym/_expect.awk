@@ -85,8 +85,16 @@ mode == "extract" && $1 ~ /^[0-9]+:$/ && number > 0 {
     if (name ~ /^\$[xd](\.|$)/) # mapping symbols of AArch64
         next
     value = hex($2)
-    if (value < section_start[section] || value >= section_end[section])
-        next
+    if (value < section_start[section] || value >= section_end[section]) {
+        # Tools that move code (BOLT) leave stale section numbers behind.
+        if (($4 != "FUNC" && $4 != "IFUNC") || $3 == "0")
+            next
+        for (section in section_end)
+            if (value >= section_start[section] && value < section_end[section])
+                break
+        if (value < section_start[section] || value >= section_end[section])
+            next
+    }
     bytes = $3 ~ /^0x/ ? hex(substr($3, 3)) : $3 + 0
     hidden = 0
     cut = index(substr(name, 2), "@")

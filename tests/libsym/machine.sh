@@ -82,9 +82,7 @@ done <files
 libc=$(grep '/libc\.so\.6$' files | grep -v lib32 | head -n 1)
 id=$(readelf -nW "${libc:-/nonexistent}" 2>/dev/null | sed -n 's/.*Build ID: //p')
 debug=/usr/lib/debug/.build-id/$(echo "$id" | cut -c 1-2)/$(echo "$id" | cut -c 3-).debug
-if [ ! -f "$SRC/libsym/debuginfo.c" ]; then
-    echo "debug files: libsym does not read them yet" # to be removed when it does
-elif [ -n "$id" ] && [ -f "$debug" ]; then
+if [ -n "$id" ] && [ -f "$debug" ]; then
     compare_debug "$libc" "$debug"
 else
     printf '%-64s skipped: no %s\n' "debug files" "$debug"
