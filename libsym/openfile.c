@@ -102,6 +102,8 @@ done:
     return *error == ENOMEM ? SYM_ERR_NOMEM : 0;
 }
 
+#define LARGE ((size_t)8 * 1024 * 1024)
+
 int symint_read_all(int fd, size_t limit, char **data, size_t *size)
 {
     struct stat st;
@@ -120,13 +122,16 @@ int symint_read_all(int fd, size_t limit, char **data, size_t *size)
         return SYM_ERR_NOMEM;
     for (;;) {
         if (used + 1 == capacity) {
-            char *grown = capacity <= limit ? realloc(buffer, capacity * 2) : NULL;
-            if (grown == NULL) {
-                free(buffer);
+            /* A file that says 0 and is not small (kallsyms) goes straight to huge pages. */
+            size_t more = capacity < LARGE ? LARGE : capacity * 2;
+            char *grown = capacity <= limit ? symint_table_alloc(more, 1) : NULL;
+            if (grown != NULL)
+                memcpy(grown, buffer, used);
+            free(buffer);
+            if (grown == NULL)
                 return capacity <= limit ? SYM_ERR_NOMEM : SYM_ERR_LIMIT;
-            }
             buffer = grown;
-            capacity *= 2;
+            capacity = more;
         }
         ssize_t n = read(fd, buffer + used, capacity - used - 1);
         if (n < 0 && errno == EINTR)

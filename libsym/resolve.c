@@ -63,9 +63,10 @@ static int remember(struct sym_context *c, const struct symint_answer *answer)
         size_t capacity = c->answer_capacity == 0 ? 1024 : c->answer_capacity * 2;
         struct symint_answer *old = c->answers;
         size_t old_capacity = c->answer_capacity;
-        struct symint_answer *answers = calloc(capacity, sizeof(*answers));
+        struct symint_answer *answers = symint_table_alloc(capacity, sizeof(*answers));
         if (answers == NULL)
             return SYM_ERR_NOMEM;
+        memset(answers, 0, capacity * sizeof(*answers));
         c->answers = answers;
         c->answer_capacity = capacity;
         for (size_t i = 0; i < old_capacity; i++)
