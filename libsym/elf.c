@@ -52,7 +52,7 @@ int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t siz
     *miss = SYM_MISS_DAMAGED;
     if (offset > in->size || size > in->size - offset || size >= SIZE_MAX)
         return 0;
-    uint8_t *data = symint_table_alloc((size_t)size + 1, 1);
+    uint8_t *data = symint_scratch_alloc((size_t)size + 1, 1);
     if (data == NULL)
         return SYM_ERR_NOMEM;
     enum read_result result = symint_elf_read(in, offset, size, data);

@@ -160,7 +160,7 @@ static int add_functions(struct building *b)
     struct symint_sweep sweep;
     struct gap gap = {.index = &b->index};
     size_t count = 0;
-    size_t *open = symint_table_alloc(f->count, sizeof(*open));
+    size_t *open = symint_scratch_alloc(f->count, sizeof(*open));
     if (open == NULL)
         return SYM_ERR_NOMEM;
     for (size_t i = 0; i < f->count; i++)
@@ -232,6 +232,8 @@ int symint_elf_index(struct symint_elf *e, struct symint_elf *debug, enum sym_mi
         return rc;
     }
     e->index = b.index;
+    symint_segments_settle(&e->index);
+    e->entries = symint_settle(e->entries, e->entry_count * sizeof(*e->entries));
     *note = b.note;
     if (!b.any && b.damage != SYM_MISS_NONE) {
         *miss = b.damage;

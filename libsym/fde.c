@@ -397,7 +397,7 @@ static int find_cie(struct reader *r, uint64_t at, const struct cie **out)
 static int grow(struct reader *r)
 {
     size_t capacity = r->capacity < 64 ? 128 : r->capacity * 2;
-    struct symint_pair *fdes = symint_table_alloc(capacity, sizeof(*fdes));
+    struct symint_pair *fdes = symint_scratch_alloc(capacity, sizeof(*fdes));
     if (fdes == NULL)
         return SYM_ERR_NOMEM;
     if (r->count > 0)
@@ -554,9 +554,9 @@ static int find_regions(struct reader *r)
     struct symint_pair *order;
     if (e->sections != NULL)
         room += (size_t)e->section_count;
-    found = symint_table_alloc(room, sizeof(*found));
-    order = symint_table_alloc(room, sizeof(*order));
-    r->regions = symint_table_alloc(room, sizeof(*r->regions));
+    found = symint_scratch_alloc(room, sizeof(*found));
+    order = symint_scratch_alloc(room, sizeof(*order));
+    r->regions = symint_scratch_alloc(room, sizeof(*r->regions));
     int rc = found == NULL || order == NULL || r->regions == NULL ? SYM_ERR_NOMEM : 0;
     size_t count = 0;
     for (uint64_t i = 0; rc == 0 && e->sections != NULL && i < e->section_count; i++) {
@@ -676,7 +676,7 @@ static int finish(struct reader *r, struct symint_fdes *out)
             fdes[count - 1].value = fdes[i].value;
     }
     count = r->sorted ? r->count : count;
-    out->start = symint_table_alloc(count, 2 * sizeof(*out->start));
+    out->start = symint_scratch_alloc(count, 2 * sizeof(*out->start));
     if (out->start == NULL)
         return SYM_ERR_NOMEM;
     out->end = out->start + count;

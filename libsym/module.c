@@ -117,6 +117,7 @@ static int copy_names(struct symint_module *m, struct symint_strings *s,
         symint_sweep_finish(&sweep);
     else if (sweep.out != NULL)
         symint_sweep_abandon(&sweep);
+    symint_segments_settle(&m->name_index);
 done:
     free(order);
     if (rc != 0) {

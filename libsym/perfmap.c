@@ -221,7 +221,7 @@ static uint32_t find_piece(const struct symint_pair *pieces, uint32_t count, uin
 static int flatten_overlapping(struct symint_perf_map *m)
 {
     int rc = SYM_ERR_NOMEM;
-    struct symint_pair *pieces = symint_table_alloc(m->count * 2, sizeof(*pieces));
+    struct symint_pair *pieces = symint_scratch_alloc(m->count * 2, sizeof(*pieces));
     uint32_t *next = NULL;
     struct symint_sweep sweep;
     if (pieces == NULL)
@@ -236,7 +236,7 @@ static int flatten_overlapping(struct symint_perf_map *m)
     for (size_t i = 0; i < m->count * 2; i++)
         if (count == 0 || pieces[count - 1].key != pieces[i].key)
             pieces[count++] = pieces[i];
-    next = symint_table_alloc(count, sizeof(*next));
+    next = symint_scratch_alloc(count, sizeof(*next));
     if (next == NULL)
         goto done;
     for (uint32_t i = 0; i < count; i++) {
@@ -267,7 +267,7 @@ done:
 
 static int flatten(struct symint_perf_map *m)
 {
-    struct symint_pair *order = symint_table_alloc(m->count, sizeof(*order));
+    struct symint_pair *order = symint_scratch_alloc(m->count, sizeof(*order));
     if (order == NULL)
         return SYM_ERR_NOMEM;
     for (size_t i = 0; i < m->count; i++)
@@ -275,7 +275,10 @@ static int flatten(struct symint_perf_map *m)
     int rc = symint_sort_pairs(order, m->count);
     bool done = rc != 0 || flatten_disjoint(m, order, &rc);
     free(order);
-    return done ? rc : flatten_overlapping(m);
+    if (!done)
+        rc = flatten_overlapping(m);
+    symint_segments_settle(&m->index);
+    return rc;
 }
 
 /* ---- whole maps ---- */

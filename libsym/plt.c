@@ -180,7 +180,7 @@ static int name_by_resolver(struct reading *r, struct slot *slot)
 static int name_slots(struct reading *r)
 {
     size_t n = 0;
-    struct symint_pair *pairs = symint_table_alloc(r->slot_count, sizeof(*pairs));
+    struct symint_pair *pairs = symint_scratch_alloc(r->slot_count, sizeof(*pairs));
     int rc = pairs == NULL ? SYM_ERR_NOMEM : 0;
     for (size_t i = 0; rc == 0 && i < r->slot_count; i++)
         if (r->slots[i].found)
@@ -443,8 +443,8 @@ static int find_stubs(struct reading *r)
 static int collect_slots(struct reading *r)
 {
     size_t n = 0;
-    struct symint_pair *pairs = symint_table_alloc(r->stubs.count, sizeof(*pairs));
-    r->slots = symint_table_alloc(r->stubs.count, sizeof(*r->slots));
+    struct symint_pair *pairs = symint_scratch_alloc(r->stubs.count, sizeof(*pairs));
+    r->slots = symint_scratch_alloc(r->stubs.count, sizeof(*r->slots));
     int rc = pairs == NULL || r->slots == NULL ? SYM_ERR_NOMEM : 0;
     for (size_t i = 0; rc == 0 && i < r->stubs.count; i++)
         if (r->stubs.items[i].kind == SYMINT_STUB_SLOT)
@@ -467,7 +467,7 @@ static int put_in_order(struct reading *r, struct symint_plt *out)
     size_t n = 0;
     uint32_t header = NO_NAME;
     int rc = 0;
-    struct symint_pair *pairs = symint_table_alloc(r->stubs.count, sizeof(*pairs));
+    struct symint_pair *pairs = symint_scratch_alloc(r->stubs.count, sizeof(*pairs));
     out->stubs = symint_table_alloc(r->stubs.count, sizeof(*out->stubs));
     if (pairs == NULL || out->stubs == NULL)
         rc = SYM_ERR_NOMEM;

@@ -578,7 +578,7 @@ int sym_resolve_many(struct sym_context *c, const struct sym_query *queries, siz
         return symint_fail(c, SYM_ERR_MISUSE, "%zu queries but no list of them or of answers",
                            count);
     size_t most = count < BATCH ? count : BATCH;
-    struct symint_pair *order = symint_table_alloc(most, sizeof(*order));
+    struct symint_pair *order = symint_scratch_alloc(most, sizeof(*order));
     if (order == NULL)
         return symint_fail_plain(c, SYM_ERR_NOMEM);
     int rc = 0;

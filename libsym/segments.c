@@ -17,11 +17,17 @@ void symint_segments_free(struct symint_segments *s)
     *s = (struct symint_segments){0};
 }
 
+void symint_segments_settle(struct symint_segments *s)
+{
+    s->start = symint_settle(s->start, s->count * sizeof(*s->start));
+    s->owner = symint_settle(s->owner, s->count * sizeof(*s->owner));
+}
+
 static int segments_alloc(struct symint_segments *s, size_t capacity)
 {
     *s = (struct symint_segments){0};
-    s->start = symint_table_alloc(capacity, sizeof(*s->start));
-    s->owner = symint_table_alloc(capacity, sizeof(*s->owner));
+    s->start = symint_scratch_alloc(capacity, sizeof(*s->start));
+    s->owner = symint_scratch_alloc(capacity, sizeof(*s->owner));
     if (s->start == NULL || s->owner == NULL) {
         symint_segments_free(s);
         return SYM_ERR_NOMEM;
@@ -65,7 +71,7 @@ int symint_sweep_start(struct symint_sweep *w, struct symint_segments *out, size
     /* Each range begins one segment and its end begins at most one more. */
     if (ranges > (SIZE_MAX / sizeof(struct symint_range) - 1) / 2)
         return SYM_ERR_NOMEM;
-    w->stack = symint_table_alloc(ranges + 1, sizeof(*w->stack));
+    w->stack = symint_scratch_alloc(ranges + 1, sizeof(*w->stack));
     if (w->stack == NULL || segments_alloc(out, 2 * ranges + 1) != 0) {
         symint_sweep_abandon(w);
         return SYM_ERR_NOMEM;
@@ -133,6 +139,30 @@ static bool adds(const struct symint_segments *first, const struct symint_segmen
     return false;
 }
 
+/* The first segment from i on that begins at an address or behind it. */
+static size_t first_from(const struct symint_segments *s, size_t i, uint64_t address)
+{
+    size_t high = s->count;
+    while (i < high) {
+        size_t middle = i + (high - i) / 2;
+        if (s->start[middle] < address)
+            i = middle + 1;
+        else
+            high = middle;
+    }
+    return i;
+}
+
+/* Appends segments [i, end) of another index, of which there is at least one. */
+static void append_run(struct symint_segments *to, const struct symint_segments *from, size_t i,
+                       size_t end)
+{
+    emit(to, from->start[i], from->owner[i]);
+    memcpy(to->start + to->count, from->start + i + 1, (end - i - 1) * sizeof(*to->start));
+    memcpy(to->owner + to->count, from->owner + i + 1, (end - i - 1) * sizeof(*to->owner));
+    to->count += end - i - 1;
+}
+
 int symint_segments_merge(struct symint_segments *first, struct symint_segments *second)
 {
     struct symint_segments merged;
@@ -150,6 +180,15 @@ int symint_segments_merge(struct symint_segments *first, struct symint_segments 
     uint32_t b = SYMINT_NO_OWNER;
     while (i < first->count || k < second->count) {
         uint64_t at;
+        if (b == SYMINT_NO_OWNER && i < first->count &&
+            (k == second->count || first->start[i] < second->start[k])) {
+            /* Most of a large index is far from what a small one adds. */
+            size_t end = k == second->count ? first->count : first_from(first, i, second->start[k]);
+            append_run(&merged, first, i, end);
+            a = first->owner[end - 1];
+            i = end;
+            continue;
+        }
         if (k == second->count || (i < first->count && first->start[i] <= second->start[k]))
             at = first->start[i];
         else
@@ -169,8 +208,59 @@ int symint_segments_merge(struct symint_segments *first, struct symint_segments 
 #define RADIX_BITS 11
 #define RADIX_SIZE ((size_t)1 << RADIX_BITS)
 
-/* A radix sort, because its time has no bad case. Digits that all keys share are skipped:
+/* Radix sorts, because their time has no bad case. Digits that all keys share are skipped:
  * addresses of one file differ in 20 to 28 bits. */
+
+/* Turns the number of keys with each digit into where the first of them goes. */
+static void counts_to_places(size_t *at)
+{
+    size_t before = 0;
+    for (size_t d = 0; d < RADIX_SIZE; d++) {
+        size_t here = at[d];
+        at[d] = before;
+        before += here;
+    }
+}
+
+int symint_sort_keys(uint64_t *keys, size_t count, unsigned low)
+{
+    uint64_t varying = 0;
+    bool sorted = true;
+    for (size_t i = 1; i < count; i++) {
+        varying |= keys[i] ^ keys[0];
+        sorted &= keys[i - 1] <= keys[i];
+    }
+    if (sorted)
+        return 0;
+    uint64_t *other = symint_scratch_alloc(count, sizeof(*other));
+    size_t *at = malloc(RADIX_SIZE * sizeof(*at));
+    if (other == NULL || at == NULL) {
+        free(other);
+        free(at);
+        return SYM_ERR_NOMEM;
+    }
+    uint64_t *from = keys;
+    uint64_t *to = other;
+    for (unsigned shift = low; shift < 64; shift += RADIX_BITS) {
+        if ((varying >> shift & (RADIX_SIZE - 1)) == 0)
+            continue;
+        memset(at, 0, RADIX_SIZE * sizeof(*at));
+        for (size_t i = 0; i < count; i++)
+            at[from[i] >> shift & (RADIX_SIZE - 1)]++;
+        counts_to_places(at);
+        for (size_t i = 0; i < count; i++)
+            to[at[from[i] >> shift & (RADIX_SIZE - 1)]++] = from[i];
+        uint64_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != keys)
+        memcpy(keys, from, count * sizeof(*keys));
+    free(other);
+    free(at);
+    return 0;
+}
+
 int symint_sort_pairs(struct symint_pair *pairs, size_t count)
 {
     uint64_t varying = 0;
@@ -191,7 +281,7 @@ int symint_sort_pairs(struct symint_pair *pairs, size_t count)
         }
         return 0;
     }
-    struct symint_pair *other = symint_table_alloc(count, sizeof(*other));
+    struct symint_pair *other = symint_scratch_alloc(count, sizeof(*other));
     size_t *at = malloc(RADIX_SIZE * sizeof(*at));
     if (other == NULL || at == NULL) {
         free(other);
@@ -206,12 +296,7 @@ int symint_sort_pairs(struct symint_pair *pairs, size_t count)
         memset(at, 0, RADIX_SIZE * sizeof(*at));
         for (size_t i = 0; i < count; i++)
             at[from[i].key >> shift & (RADIX_SIZE - 1)]++;
-        size_t before = 0;
-        for (size_t d = 0; d < RADIX_SIZE; d++) {
-            size_t here = at[d];
-            at[d] = before;
-            before += here;
-        }
+        counts_to_places(at);
         for (size_t i = 0; i < count; i++)
             to[at[from[i].key >> shift & (RADIX_SIZE - 1)]++] = from[i];
         struct symint_pair *swap = from;

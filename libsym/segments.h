@@ -18,6 +18,8 @@ struct symint_segments {
 };
 
 void symint_segments_free(struct symint_segments *s);
+/* To be called when nothing is added any more and they are kept for long: gives back memory. */
+void symint_segments_settle(struct symint_segments *s);
 uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address);
 
 /* Builds segments from ranges that arrive in order of ascending start and, at one start,
@@ -53,6 +55,9 @@ struct symint_pair {
     uint64_t key;
     uint32_t value;
 };
+
+/* Sorts numbers by the bits from `low` on. 0 or SYM_ERR_NOMEM. */
+int symint_sort_keys(uint64_t *keys, size_t count, unsigned low);
 
 /* Sorts by key; pairs of one key keep their order. 0 or SYM_ERR_NOMEM. */
 int symint_sort_pairs(struct symint_pair *pairs, size_t count);

@@ -13,18 +13,40 @@
 
 #define HUGE_PAGE ((size_t)2 * 1024 * 1024)
 
-void *symint_table_alloc(size_t count, size_t item_size)
+static void *alloc_table(size_t count, size_t item_size, size_t huge_from)
 {
     if (count > (SIZE_MAX - HUGE_PAGE) / item_size)
         return NULL;
     size_t size = count * item_size;
-    if (size < HUGE_PAGE / 2)
+    if (size < huge_from)
         return malloc(size == 0 ? 1 : size);
     size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *table = aligned_alloc(HUGE_PAGE, size);
     if (table != NULL)
         (void)madvise(table, size, MADV_HUGEPAGE); /* advice: without it, it is only slower */
     return table;
+}
+
+void *symint_table_alloc(size_t count, size_t item_size)
+{
+    return alloc_table(count, item_size, HUGE_PAGE / 2);
+}
+
+void *symint_scratch_alloc(size_t count, size_t item_size)
+{
+    return alloc_table(count, item_size, HUGE_PAGE / 32);
+}
+
+void *symint_settle(void *table, size_t size)
+{
+    if (table == NULL || size >= HUGE_PAGE / 2)
+        return table;
+    void *small = malloc(size == 0 ? 1 : size);
+    if (small == NULL)
+        return table; /* it takes more room than it needs, that is all */
+    memcpy(small, table, size);
+    free(table);
+    return small;
 }
 
 struct symint_chunk {

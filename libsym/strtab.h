@@ -12,6 +12,10 @@
  * of huge pages where the system has them: the page faults of a fresh table cost more than
  * filling it. NULL: out of memory. */
 void *symint_table_alloc(size_t count, size_t item_size);
+/* The same for one that is freed soon: of huge pages from 64 KiB on. */
+void *symint_scratch_alloc(size_t count, size_t item_size);
+/* Moves a scratch table of which `size` bytes are used to where it may stay. */
+void *symint_settle(void *table, size_t size);
 
 struct symint_chunk;
 

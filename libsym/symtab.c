@@ -27,15 +27,16 @@ struct table {
     uint8_t source;
 };
 
+/* A symbol as far as choosing needs it. */
 struct candidate {
     uint64_t start;
     uint64_t end; /* start for a sizeless symbol */
     uint32_t section;
     uint32_t name;
-    uint8_t local;
-    uint8_t weak;
-    uint8_t notype;
-    uint8_t hidden; /* version */
+    bool local;
+    bool weak;
+    bool notype;
+    bool hidden; /* version */
 };
 
 struct name {
@@ -95,63 +96,99 @@ static bool find_limit(const struct table *t, uint64_t section, uint64_t value, 
     return true;
 }
 
-static bool keep_symbol(const struct symint_elf *names, const struct table *t, uint64_t i,
-                        struct candidate *out)
+static const uint8_t *symbol_at(const struct table *t, uint64_t i)
+{
+    return t->symbols + i * (t->from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+}
+
+/* A symbol as it stands in the table, in our byte order. */
+static inline Elf64_Sym raw_symbol(const struct table *t, uint64_t i)
 {
     const struct symint_elf *e = t->from;
-    const uint8_t *p = t->symbols + i * (e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
-    uint8_t info = p[e->wide ? 4 : 12];
-    uint64_t section = get16(e, p + (e->wide ? 6 : 14));
-    uint64_t value = get_word(e, p, 4, 8);
-    uint64_t size = get_word(e, p, 8, 16);
-    uint32_t name = get32(e, p);
-    uint8_t type = ELF64_ST_TYPE(info);
-    uint8_t bind = ELF64_ST_BIND(info);
-
-    bool function = type == STT_FUNC || type == STT_GNU_IFUNC ||
-                    (type == STT_ARM_TFUNC && e->machine == EM_ARM);
-    if (!function && type != STT_NOTYPE)
-        return false;
-    if (section == SHN_XINDEX) {
-        if (i >= t->section_count)
-            return false;
-        section = get32(e, t->sections + i * 4);
-    } else if (section >= SHN_LORESERVE) {
-        return false;
+    const uint8_t *p = symbol_at(t, i);
+    Elf64_Sym s;
+    if (e->wide && !e->swap) { /* nearly always: worth a way of its own */
+        memcpy(&s, p, sizeof(s));
+        return s;
     }
-    if (section == SHN_UNDEF || name >= names->strings_size[t->source])
+    return (Elf64_Sym){.st_name = get32(e, p),
+                       .st_info = p[e->wide ? 4 : 12],
+                       .st_shndx = get16(e, p + (e->wide ? 6 : 14)),
+                       .st_value = get_word(e, p, 4, 8),
+                       .st_size = get_word(e, p, 8, 16)};
+}
+
+static bool is_function(const struct symint_elf *e, uint8_t type)
+{
+    return type == STT_FUNC || type == STT_GNU_IFUNC ||
+           (type == STT_ARM_TFUNC && e->machine == EM_ARM);
+}
+
+/* SHN_UNDEF for one that has none. */
+static uint32_t section_of(const struct table *t, uint64_t i, const Elf64_Sym *s)
+{
+    if (s->st_shndx == SHN_XINDEX)
+        return i < t->section_count ? get32(t->from, t->sections + i * 4) : SHN_UNDEF;
+    return s->st_shndx < SHN_LORESERVE ? s->st_shndx : SHN_UNDEF;
+}
+
+static uint64_t value_of(const struct symint_elf *e, const Elf64_Sym *s)
+{
+    bool thumb = e->machine == EM_ARM && ELF64_ST_TYPE(s->st_info) != STT_NOTYPE;
+    return thumb ? s->st_value & ~(uint64_t)1 : s->st_value;
+}
+
+/* Whether a symbol may name code, and where it begins in the terms of its own file. */
+static bool keep_symbol(const struct symint_elf *names, const struct table *t, uint64_t i,
+                        uint64_t *value)
+{
+    const struct symint_elf *e = t->from;
+    const Elf64_Sym s = raw_symbol(t, i);
+    bool function = is_function(e, ELF64_ST_TYPE(s.st_info));
+    if (!function && ELF64_ST_TYPE(s.st_info) != STT_NOTYPE)
         return false;
-    const char *text = names->strings[t->source] + name;
+    uint32_t section = section_of(t, i, &s);
+    if (section == SHN_UNDEF || s.st_name >= names->strings_size[t->source])
+        return false;
+    const char *text = names->strings[t->source] + s.st_name;
     if (text[0] == '\0' || (text[0] == '.' && text[1] == 'L') || is_mapping_symbol(e, text))
         return false;
-    if (e->machine == EM_ARM && function)
-        value &= ~(uint64_t)1;
     uint64_t limit;
+    *value = value_of(e, &s);
+    if (find_limit(t, section, *value, &limit))
+        return true;
     /* Tools that move code (BOLT) leave section numbers behind that are no longer right; a function
      * with a size is believed all the same. */
-    if (!find_limit(t, section, value, &limit) &&
-        (!function || size == 0 || section >= e->section_count || e->sections == NULL ||
-         !e->sections[section].executable || !find_segment_end(e, value, &limit)))
-        return false;
-    out->section = (uint32_t)section;
-    out->start = value + t->bias;
-    out->end = size > UINT64_MAX - out->start ? UINT64_MAX : out->start + size;
-    out->name = name;
-    out->local = bind != STB_GLOBAL && bind != STB_WEAK && bind != STB_GNU_UNIQUE;
-    out->weak = bind == STB_WEAK;
-    out->notype = !function;
-    /* In .symtab a version is part of the name: see better. */
-    out->hidden = i < t->version_count && (get16(e, t->versions + i * 2) & 0x8000) != 0;
-    return true;
+    return function && s.st_size > 0 && e->sections != NULL && section < e->section_count &&
+           e->sections[section].executable && find_segment_end(e, *value, &limit);
+}
+
+/* A symbol that was kept. */
+static struct candidate read_symbol(const struct table *t, uint64_t i)
+{
+    const struct symint_elf *e = t->from;
+    const Elf64_Sym s = raw_symbol(t, i);
+    uint8_t bind = ELF64_ST_BIND(s.st_info);
+    uint64_t start = value_of(e, &s) + t->bias;
+    return (struct candidate){
+        .start = start,
+        .end = s.st_size > UINT64_MAX - start ? UINT64_MAX : start + s.st_size,
+        .section = section_of(t, i, &s),
+        .name = s.st_name,
+        .local = bind != STB_GLOBAL && bind != STB_WEAK && bind != STB_GNU_UNIQUE,
+        .weak = bind == STB_WEAK,
+        .notype = ELF64_ST_TYPE(s.st_info) == STT_NOTYPE,
+        /* In .symtab a version is part of the name: see better. */
+        .hidden = i < t->version_count && (get16(e, t->versions + i * 2) & 0x8000) != 0,
+    };
 }
 
 /* Names lie in another order than symbols; waiting for each would take longer than all the rest. */
 static void fetch_name(const struct symint_elf *names, const struct table *t, uint64_t i)
 {
-    const struct symint_elf *e = t->from;
     if (i >= t->count)
         return;
-    uint32_t name = get32(e, t->symbols + i * (e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
+    uint32_t name = get32(t->from, symbol_at(t, i));
     if (name < names->strings_size[t->source])
         __builtin_prefetch(names->strings[t->source] + name);
 }
@@ -199,9 +236,9 @@ static bool better(const struct symint_elf *e, uint8_t source, const struct cand
 /* Longest first, sizeless last. */
 static int compare_extents(const void *a, const void *b)
 {
-    const struct candidate *const *x = a;
-    const struct candidate *const *y = b;
-    return ((*x)->end < (*y)->end) - ((*x)->end > (*y)->end);
+    const struct candidate *x = a;
+    const struct candidate *y = b;
+    return (x->end < y->end) - (x->end > y->end);
 }
 
 /* How far a sizeless symbol may reach as far as the other table is concerned: not at all inside
@@ -229,9 +266,8 @@ static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_s
 
 /* What flattening a table looks at. */
 struct flattening {
-    const struct symint_elf *elf; /* the indexed file, with the names */
+    struct symint_elf *elf; /* the indexed file, with the names */
     const struct table *table;
-    const struct candidate *all;
     const struct symint_segments *other; /* the index of .dynsym while another table is swept */
     const struct symint_fdes *fdes;
 };
@@ -255,22 +291,31 @@ static uint64_t sizeless_end(const struct flattening *f, const struct candidate 
     return known < end ? known : end;
 }
 
+/* A new entry for a symbol, for which there is room. */
+static uint32_t add_entry(const struct flattening *f, const struct candidate *c)
+{
+    f->elf->entries[f->elf->entry_count] = (struct entry){.start = c->start,
+                                                          .name = c->name,
+                                                          .source = f->table->source,
+                                                          .sizeless = c->end == c->start};
+    return f->elf->entry_count++;
+}
+
 /* Sweeps the symbols of one start. */
-static void sweep_group(const struct flattening *f, struct symint_sweep *w,
-                        const struct candidate **group, size_t count, uint64_t next)
+static void sweep_group(const struct flattening *f, struct symint_sweep *w, struct candidate *group,
+                        size_t count, uint64_t next)
 {
     if (count > 1)
         qsort(group, count, sizeof(*group), compare_extents);
     for (size_t i = 0; i < count;) {
-        const struct candidate *best = group[i];
+        const struct candidate *best = &group[i];
         size_t k = i + 1;
-        for (; k < count && group[k]->end == best->end; k++)
-            if (better(f->elf, f->table->source, group[k], best))
-                best = group[k];
+        for (; k < count && group[k].end == best->end; k++)
+            if (better(f->elf, f->table->source, &group[k], best))
+                best = &group[k];
         i = k;
-        uint32_t owner = (uint32_t)(best - f->all);
         if (best->end > best->start) {
-            symint_sweep_push(w, best->start, best->end, owner);
+            symint_sweep_push(w, best->start, best->end, add_entry(f, best));
             continue;
         }
         symint_sweep_advance(w, best->start);
@@ -278,7 +323,7 @@ static void sweep_group(const struct flattening *f, struct symint_sweep *w,
             continue; /* inside a sized symbol */
         uint64_t end = sizeless_end(f, best, next);
         if (end > best->start)
-            symint_sweep_patch(w, best->start, end, owner);
+            symint_sweep_patch(w, best->start, end, add_entry(f, best));
     }
 }
 
@@ -286,7 +331,7 @@ int symint_entries_grow(struct symint_elf *e, uint32_t more)
 {
     if (more >= SYMINT_NO_OWNER - e->entry_count)
         return SYM_ERR_NOMEM;
-    struct entry *entries = symint_table_alloc((size_t)e->entry_count + more, sizeof(*entries));
+    struct entry *entries = symint_scratch_alloc((size_t)e->entry_count + more, sizeof(*entries));
     if (entries == NULL)
         return SYM_ERR_NOMEM;
     if (e->entry_count > 0)
@@ -296,88 +341,109 @@ int symint_entries_grow(struct symint_elf *e, uint32_t more)
     return 0;
 }
 
-/* Makes the owners of an index entries of e, and renumbers the index. */
-static int keep_entries(struct symint_elf *e, struct symint_segments *index, uint8_t source,
-                        const struct candidate *all, uint32_t count)
+/* ---- in ascending order ---- */
+
+/* The symbols that count, as one number each: the distance from the lowest code above, the symbol's
+ * index in the lowest `index_bits`. Eight bytes a symbol are sorted fastest. */
+struct order {
+    uint64_t *keys;
+    uint32_t count;
+    unsigned index_bits;
+    uint64_t base;
+};
+
+/* Where the lowest code of a file begins. */
+static uint64_t lowest_code(const struct symint_elf *e)
 {
-    uint32_t *number = symint_table_alloc(count, sizeof(*number)); /* 0: not used yet */
-    if (number == NULL)
+    uint64_t lowest = UINT64_MAX;
+    for (uint64_t i = 0; e->sections != NULL && i < e->section_count; i++)
+        if (e->sections[i].executable && e->sections[i].addr < lowest)
+            lowest = e->sections[i].addr;
+    for (uint32_t i = 0; i < e->segment_count; i++)
+        if (e->segments[i].executable && e->segments[i].vaddr < lowest)
+            lowest = e->segments[i].vaddr;
+    return lowest;
+}
+
+static int order_symbols(const struct symint_elf *names, const struct table *t, struct order *o)
+{
+    *o = (struct order){.index_bits = 1, .base = lowest_code(t->from)};
+    while (t->count >> o->index_bits != 0)
+        o->index_bits++;
+    /* No file has code as far apart as that. */
+    uint64_t most = UINT64_MAX >> o->index_bits;
+    if (o->base + t->bias < o->base || most > UINT64_MAX - (o->base + t->bias))
+        most = UINT64_MAX - (o->base > o->base + t->bias ? o->base : o->base + t->bias);
+    most = most < UINT64_MAX >> o->index_bits ? most : UINT64_MAX >> o->index_bits;
+    o->keys = symint_scratch_alloc((size_t)t->count, sizeof(*o->keys));
+    if (o->keys == NULL)
         return SYM_ERR_NOMEM;
-    memset(number, 0, count * sizeof(*number));
-    uint32_t used = 0;
-    for (size_t i = 0; i < index->count; i++)
-        if (index->owner[i] != SYMINT_NO_OWNER && number[index->owner[i]] == 0)
-            number[index->owner[i]] = ++used;
-    if (symint_entries_grow(e, used) != 0) {
-        free(number);
-        return SYM_ERR_NOMEM;
+    for (uint64_t i = 1; i < t->count; i++) { /* entry 0 is the undefined symbol */
+        uint64_t value;
+        fetch_name(names, t, i + 24);
+        if (keep_symbol(names, t, i, &value) && value - o->base <= most)
+            o->keys[o->count++] = (value - o->base) << o->index_bits | i;
     }
-    for (size_t i = 0; i < index->count; i++) {
-        if (index->owner[i] == SYMINT_NO_OWNER)
-            continue;
-        const struct candidate *c = &all[index->owner[i]];
-        uint32_t at = e->entry_count + number[index->owner[i]] - 1;
-        e->entries[at] = (struct entry){
-            .start = c->start, .name = c->name, .source = source, .sizeless = c->end == c->start};
-        index->owner[i] = at;
+    return symint_sort_keys(o->keys, o->count, o->index_bits);
+}
+
+static bool same_start(const struct order *o, uint32_t a, uint32_t b)
+{
+    return (o->keys[a] ^ o->keys[b]) >> o->index_bits == 0;
+}
+
+/* Symbols lie in another order than addresses, see fetch_name. */
+static void fetch_symbol(const struct table *t, const struct order *o, uint64_t mask, uint32_t i)
+{
+    if (i < o->count)
+        __builtin_prefetch(symbol_at(t, o->keys[i] & mask));
+}
+
+static void sweep_table(const struct flattening *f, const struct order *o, struct candidate *group,
+                        struct symint_sweep *sweep)
+{
+    uint64_t mask = ((uint64_t)1 << o->index_bits) - 1;
+    for (uint32_t i = 0; i < o->count;) {
+        uint32_t k = i;
+        for (; k < o->count && same_start(o, k, i); k++) {
+            fetch_symbol(f->table, o, mask, k + 16);
+            group[k - i] = read_symbol(f->table, o->keys[k] & mask);
+        }
+        uint64_t next = UINT64_MAX;
+        if (k < o->count)
+            next = o->base + f->table->bias + (o->keys[k] >> o->index_bits);
+        sweep_group(f, sweep, group, k - i, next);
+        i = k;
     }
-    e->entry_count += used;
-    free(number);
-    return 0;
 }
 
 /* Flattens one table. */
 static int flatten(struct symint_elf *e, const struct table *t, const struct symint_fdes *fdes,
                    const struct symint_segments *other, struct symint_segments *index)
 {
-    int rc = SYM_ERR_NOMEM;
-    struct candidate *all = NULL;
-    const struct candidate **group = NULL;
-    struct symint_pair *pairs = NULL;
+    struct order order;
     struct symint_sweep sweep;
+    struct candidate *group = NULL;
     *index = (struct symint_segments){0};
-
-    all = symint_table_alloc((size_t)t->count, sizeof(*all));
-    pairs = symint_table_alloc((size_t)t->count, sizeof(*pairs));
-    if (all == NULL || pairs == NULL)
-        goto done;
-    uint32_t count = 0;
-    for (uint64_t i = 1; i < t->count; i++) { /* entry 0 is the undefined symbol */
-        fetch_name(e, t, i + 24);
-        if (keep_symbol(e, t, i, &all[count])) {
-            pairs[count] = (struct symint_pair){.key = all[count].start, .value = count};
-            count++;
-        }
-    }
-    rc = 0;
-    if (count == 0)
-        goto done;
-    rc = SYM_ERR_NOMEM;
-    if (symint_sort_pairs(pairs, count) != 0)
+    int rc = order_symbols(e, t, &order);
+    if (rc != 0 || order.count == 0)
         goto done;
     uint32_t largest = 1;
-    for (uint32_t i = 1, run = 1; i < count; i++) {
-        run = pairs[i].key == pairs[i - 1].key ? run + 1 : 1;
+    for (uint32_t i = 1, run = 1; i < order.count; i++) {
+        run = same_start(&order, i, i - 1) ? run + 1 : 1;
         largest = run > largest ? run : largest;
     }
     group = malloc(largest * sizeof(*group));
-    if (group == NULL || symint_sweep_start(&sweep, index, count) != 0)
-        goto done;
-    struct flattening f = {.elf = e, .table = t, .all = all, .other = other, .fdes = fdes};
-    for (uint32_t i = 0; i < count;) {
-        uint32_t k = i;
-        for (; k < count && pairs[k].key == pairs[i].key; k++)
-            group[k - i] = &all[pairs[k].value];
-        sweep_group(&f, &sweep, group, k - i, k < count ? pairs[k].key : UINT64_MAX);
-        i = k;
-    }
-    symint_sweep_finish(&sweep);
-    rc = keep_entries(e, index, t->source, all, count);
+    rc = group == NULL ? SYM_ERR_NOMEM : symint_entries_grow(e, order.count);
+    if (rc == 0)
+        rc = symint_sweep_start(&sweep, index, order.count);
     if (rc != 0)
-        symint_segments_free(index);
+        goto done;
+    struct flattening f = {.elf = e, .table = t, .other = other, .fdes = fdes};
+    sweep_table(&f, &order, group, &sweep);
+    symint_sweep_finish(&sweep);
 done:
-    free(all);
-    free(pairs);
+    free(order.keys);
     free(group);
     return rc;
 }
@@ -420,7 +486,7 @@ int symint_symtab_read(struct symint_elf *e, const struct symint_elf *from, uint
     rc = symint_elf_load(&from->input, place.strings_offset, place.strings_size, &strings, miss);
     if (strings == NULL)
         goto done;
-    e->strings[source] = (char *)strings;
+    e->strings[source] = symint_settle(strings, (size_t)place.strings_size + 1);
     e->strings_size[source] = (size_t)place.strings_size;
     /* Without these two tables the rest is as good. */
     if (place.versions_size > 0) {
