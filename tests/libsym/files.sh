@@ -195,6 +195,45 @@ exec 9>&-
 wait "$pid"
 says "- address" --map "${offset#0x}" "$last" --live "$pid" "$first" "$last" "$work/running (deleted)" "$at"
 
+row="program of a container"
+mkdir -p "croot$work" && sed 's/inner/in_container/' prog.c >croot.c && gcc -static -O1 -o "croot$work/both" croot.c &&
+    gcc -static -O1 -o both prog.c
+if [ "$(id -u)" = 0 ]; then # who may chroot
+    mkfifo wait2
+    chroot croot "$work/both" <wait2 &
+    pid=$!
+    exec 9>wait2
+    for _ in $(seq 100); do
+        grep -q "both" "/proc/$pid/maps" 2>/dev/null && break
+        sleep 0.05
+    done
+    read -r o v < <(readelf -lW "croot$work/both" | awk '$1 == "LOAD" && $0 ~ / R E / { print $2, $3 }')
+    a=$(printf '%x' $((0x$(nm "croot$work/both" | awk '$3 == "in_container" { print $1 }') - v + o + 4)))
+    range=$(awk '$6 ~ /both$/ && $2 ~ /x/ { print $1; exit }' "/proc/$pid/maps")
+    read -r first last <<<"${range/-/ }"
+    says "in_container symtab unverified" --map "${o#0x}" "$last" --live "$pid" "$first" "$last" "$work/both" "$a"
+    exec 9>&-
+    wait "$pid"
+    says "inner symtab unverified" --map "${o#0x}" "$last" --live "$pid" "$first" "$last" "$work/both" "$a"
+else
+    echo "program of a container: not tried, chroot is not permitted"
+fi
+
+row="clang -g1, functions without a linkage name in DWARF" # inlined ones come with DWARF
+if command -v clang++ >/dev/null; then
+    cat >foo.cc <<'CODE'
+volatile int sink;
+struct Bar { __attribute__((noinline)) Bar(int x) { sink = x; } };
+struct Foo { Bar bar; Foo(int x) : bar(x + 1) { sink = x; } };
+__attribute__((noinline)) int use(int x) { Foo f(x); return sink; }
+int main(int argc, char **) { return use(argc); }
+CODE
+    clang++ -g1 -O1 -no-pie -o foo foo.cc
+    read -r o v < <(readelf -lW foo | awk '$1 == "LOAD" && $0 ~ / R E / { print $2, $3 }')
+    a=$(printf '%x' $((0x$(nm foo | awk '$3 ~ /BarC2Ei$/ { print $1 }') - v + o + 1)))
+    says "Bar::Bar(int) symtab unverified" "$work/foo" "$a"
+fi
+
 row="files that are no files"
 mkfifo fifo
 says "- address" --symbols . --build-id "$id" /x/fifo "$at"
