@@ -234,7 +234,8 @@ int symint_elf_index(struct symint_elf *e, struct symint_elf *debug, enum sym_mi
     e->index = b.index;
     symint_segments_settle(&e->index);
     e->entries = symint_settle(e->entries, e->entry_count * sizeof(*e->entries));
-    *note = b.note;
+    *note = b.note[0] == '\0' && b.damage != SYM_MISS_NONE ? "one of its symbol tables is damaged"
+                                                           : b.note;
     if (!b.any && b.damage != SYM_MISS_NONE) {
         *miss = b.damage;
         *why = "its symbol table is not inside the file";

@@ -451,6 +451,8 @@ static int try_debug(struct search *s, const char *root, char *path, const uint3
     }
     if (rc == 0 && same && !itself && symint_elf_has_symtab(f.elf)) {
         s->debug = f;
+        if (s->binary.elf != NULL)
+            s->out->detail = ""; /* those that were refused do not matter any more */
         return 1;
     }
     close_file(&f);
