@@ -85,7 +85,11 @@ enum symint_boot symint_boot_compare(const struct sym_capture *capture,
     }
     if (!capture->has_start_time || !symint_boot_time_s(system, &boot_s))
         return SYMINT_BOOT_UNKNOWN;
-    return capture->start_time_us / 1000000 >= boot_s ? SYMINT_BOOT_SAME : SYMINT_BOOT_OTHER;
+    const char *what;
+    return capture->start_time_us / 1000000 >= boot_s &&
+                   !symint_boot_other_kernel(system, capture->release, NULL, 0, &what)
+               ? SYMINT_BOOT_SAME
+               : SYMINT_BOOT_OTHER;
 }
 
 /* ---- the running kernel ---- */

@@ -177,7 +177,8 @@ int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
         return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (capture == NULL || !copy_sized(&t, sizeof(t), capture, capture->size))
         return symint_fail(c, SYM_ERR_MISUSE, "no capture, or one of an unknown size");
-    if (copy_option(c, &t.boot_id) != 0 || copy_option(c, &t.folder) != 0)
+    if (copy_option(c, &t.boot_id) != 0 || copy_option(c, &t.release) != 0 ||
+        copy_option(c, &t.folder) != 0)
         return symint_fail_plain(c, SYM_ERR_NOMEM);
     /* Process ids are a capture's own. */
     symint_processes_free(&c->processes);
@@ -186,6 +187,7 @@ int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
     c->boot = symint_boot_compare(&t, c->system);
     c->live_pid = 0;
     c->search.boot = c->boot;
+    c->search.boot_certain = t.boot_id != NULL;
     c->search.has_capture_time = t.has_start_time;
     c->search.capture_time_us = t.start_time_us;
     return 0;
@@ -254,7 +256,8 @@ int sym_module_add(struct sym_context *c, const struct sym_module *module, uint3
         symint_live_read(c->system, &c->capture, c->boot, m.pid, &c->live);
         c->live_pid = m.pid;
     }
-    int rc = symint_registry_add(&c->registry, &c->strings, &m, ask ? &c->live : &nobody, handle);
+    int rc = symint_registry_add(&c->registry, &c->strings, &m, ask ? &c->live : &nobody,
+                                 c->boot == SYMINT_BOOT_SAME ? c->capture_generation : 0, handle);
     return rc == 0 ? 0 : symint_fail_plain(c, rc);
 }
 

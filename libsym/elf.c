@@ -15,6 +15,8 @@
 
 #define MAX_PROGRAM_HEADERS 65536
 #define MAX_SEGMENTS 128 /* real files have about five; each costs every lookup a little */
+#define LARGE_TABLE ((uint64_t)64 * 1024 * 1024)
+#define MAX_PACKING 16                             /* how much a file system may compress */
 #define MAX_NOTE_BYTES ((uint64_t)4 * 1024 * 1024) /* all of a file's notes together */
 
 /* ---- bytes ---- */
@@ -51,6 +53,9 @@ int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t siz
     *out = NULL;
     *miss = SYM_MISS_DAMAGED;
     if (offset > in->size || size > in->size - offset || size >= SIZE_MAX)
+        return 0;
+    /* Of a file that is nearly all holes a large table is only a claim, though it is inside. */
+    if (size > LARGE_TABLE && in->stored_bytes > 0 && size / MAX_PACKING > in->stored_bytes)
         return 0;
     uint8_t *data = symint_scratch_alloc((size_t)size + 1, 1);
     if (data == NULL)

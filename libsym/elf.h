@@ -11,6 +11,7 @@ struct symint_input {
     int fd;
     const uint8_t *memory;
     uint64_t size;
+    uint64_t stored_bytes; /* that the file takes on the disk; 0: not known */
 };
 
 struct symint_elf;

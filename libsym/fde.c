@@ -517,7 +517,9 @@ static int read_section(struct reader *r)
         uint64_t size_of_code;
         bool long_format;
         bool sensible;
-        if (head != NULL && take_usual(r, at, head, &length, &start, &size_of_code)) {
+        if (head == NULL)
+            break;
+        if (take_usual(r, at, head, &length, &start, &size_of_code)) {
             int rc = add(r, start, size_of_code);
             if (rc != 0)
                 return rc;
@@ -526,7 +528,7 @@ static int read_section(struct reader *r)
             continue;
         }
         struct cursor c = {.e = r->e, .at = head, .end = head + size, .vaddr = r->vaddr + at};
-        if (head == NULL || !take_length(&c, rest, &length, &long_format))
+        if (!take_length(&c, rest, &length, &long_format))
             break;
         uint64_t body = c.vaddr - r->vaddr;
         if (length == 0) {

@@ -39,7 +39,7 @@ struct search {
     struct opened binary;
     const char *binary_root; /* in which the binary was found; NULL: ours */
     struct opened debug;
-    bool root_unknown; /* the process has a root of its own that we may not look into */
+    bool outside; /* a file of ours is tried for a process with a root of its own */
     bool verified;
     struct symint_located *out;
 };
@@ -123,7 +123,8 @@ static int open_elf(int fd, char *path, struct opened *f, enum sym_miss *miss, c
     *why = "its size is unknown";
     int rc = 0;
     if (fstat(fd, &st) == 0 && st.st_size >= 0) {
-        struct symint_input input = {.fd = fd, .size = (uint64_t)st.st_size};
+        struct symint_input input = {
+            .fd = fd, .size = (uint64_t)st.st_size, .stored_bytes = (uint64_t)st.st_blocks * 512};
         rc = symint_elf_open(&input, &f->elf, miss, why);
         if (rc == 0 && f->elf != NULL)
             rc = symint_elf_read_sections(f->elf, miss, why);
@@ -159,12 +160,17 @@ static int open_in(const char *root, char *path, struct opened *f, enum sym_miss
 
 /* ---- is it the recorded file? ---- */
 
+static bool has_inode(const struct search *s, const struct stat *st)
+{
+    return s->wanted->inode != 0 && (uint64_t)st->st_ino == s->wanted->inode;
+}
+
 /* On the same boot a file of the recorded number that has not changed since is that file. */
 static bool same_inode(const struct search *s, const struct stat *st)
 {
     const struct symint_wanted *w = s->wanted;
-    return w->inode != 0 && s->options->boot == SYMINT_BOOT_SAME && s->options->has_capture_time &&
-           (uint64_t)st->st_ino == w->inode && major(st->st_dev) == w->dev_major &&
+    return has_inode(s, st) && s->options->boot == SYMINT_BOOT_SAME &&
+           s->options->has_capture_time && major(st->st_dev) == w->dev_major &&
            minor(st->st_dev) == w->dev_minor && st->st_ctim.tv_sec >= 0 &&
            (uint64_t)st->st_ctim.tv_sec < s->options->capture_time_us / 1000000;
 }
@@ -201,8 +207,13 @@ static int check_identity(struct search *s, const struct opened *f)
             return 0;
         return set_detail(s, "%s: its size or time of change is not the recorded one", f->path);
     }
-    s->verified = !s->root_unknown && same_inode(s, &st);
-    return 1;
+    s->verified = same_inode(s, &st);
+    if (!s->outside || has_inode(s, &st))
+        return 1;
+    if (!worth_telling(s, SYM_MISS_NO_FILE))
+        return 0;
+    return set_detail(s, "%s: the process has a root of its own, and this is another file",
+                      f->path);
 }
 
 /* Takes a candidate for the binary. 1: it is the one; 0; SYM_ERR_NOMEM. */
@@ -295,11 +306,11 @@ static int try_vdso(struct search *s)
     memcpy(&image, &address, sizeof(image));
     if (image == NULL || (s->options->boot != SYMINT_BOOT_SAME && w->build_id_size == 0))
         return 0;
+    bool narrow = w->end <= UINT32_MAX; /* of a 32-bit program */
     ElfW(Ehdr) header;
     memcpy(&header, image, sizeof(header));
     uint64_t size = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
-    /* Another size: that of 32-bit programs. */
-    if (w->end - w->start != ((size + 4095) & ~(uint64_t)4095) && w->build_id_size == 0)
+    if ((narrow || w->end - w->start != ((size + 4095) & ~(uint64_t)4095)) && w->build_id_size == 0)
         return 0;
     struct symint_input input = {.fd = -1, .memory = image, .size = size};
     f.path = strdup("[vdso]");
@@ -309,7 +320,7 @@ static int try_vdso(struct search *s)
     if (rc == 0 && f.elf != NULL && miss == SYM_MISS_NONE) {
         rc = take_binary(s, &f, NULL);
         if (rc == 1)
-            s->verified = true;
+            s->verified |= s->options->boot_certain;
         return rc;
     }
     close_file(&f);
@@ -324,16 +335,23 @@ static int try_held(struct search *s)
     enum sym_miss miss;
     const char *why = "";
     int fd;
+    struct stat st;
     symint_live_open_held(s->options->system, w->live_pid, w->start, w->end, w->path, &fd);
     if (fd < 0)
         return 0;
+    /* A process that has run another file of that name since holds that one. */
+    bool same = fstat(fd, &st) == 0 && has_inode(s, &st);
+    if (w->inode != 0 && !same) {
+        close(fd);
+        return 0;
+    }
     int rc = open_elf(fd, join("%s%s", s->root != NULL ? s->root : "", w->path), &f, &miss, &why);
     if (f.path == NULL)
         rc = SYM_ERR_NOMEM;
     if (rc == 0 && f.elf != NULL && miss == SYM_MISS_NONE) {
         rc = take_binary(s, &f, s->root);
         if (rc == 1)
-            s->verified = true; /* the same process, the same mapping, the same name */
+            s->verified |= same;
         return rc;
     }
     close_file(&f);
@@ -346,6 +364,13 @@ static int search_path(struct search *s)
     const struct symint_wanted *w = s->wanted;
     size_t suffix = sizeof(deleted) - 1;
     int rc = try_binary(s, s->root, strdup(w->path));
+    /* Some recorders see paths from outside. */
+    if (rc == 0 && w->live_root && s->root != NULL && s->options->sysroot == NULL &&
+        s->out->miss == SYM_MISS_NO_FILE) {
+        s->outside = true;
+        rc = try_extra(s, NULL, strdup(w->path));
+        s->outside = false;
+    }
     if (rc != 0 || w->path_size <= suffix ||
         memcmp(w->path + w->path_size - suffix, deleted, suffix) != 0)
         return rc;
@@ -397,7 +422,10 @@ static int find_binary(struct search *s)
         rc = search_path(s);
     } else if (rc == 0 && worth_telling(s, SYM_MISS_NO_FILE)) {
         /* The kernel gives every file an absolute path. */
-        rc = set_detail(s, "%.4096s: not the name of a file", w->path);
+        if (strcmp(w->path, "[vdso]") == 0)
+            rc = set_detail(s, "%s: that of another boot, or of another kind of program", w->path);
+        else
+            rc = set_detail(s, "%.4096s: not the name of a file", w->path);
     }
     if (rc == 0 && has_id(w))
         rc = for_debug_dirs(s, try_stored_binary);
@@ -489,10 +517,10 @@ static int search_link(struct search *s)
     const char *const *dirs = o->debug_dir_count > 0 ? o->debug_dirs : default_debug_dirs;
     size_t count = o->debug_dir_count > 0 ? o->debug_dir_count : 1;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        if (root != NULL && dirs[i][0] == '/')
+        if (root != NULL && dirs[i][0] == '/' && path[0] == '/')
             rc = try_debug(s, root, join("%s%.*s/%s", dirs[i], length, path, link.name),
                            &link.crc32);
-        if (rc == 0)
+        if (rc == 0 && path[0] == '/')
             rc = try_debug(s, NULL, join("%s%.*s/%s", dirs[i], length, path, link.name),
                            &link.crc32);
     }
@@ -572,8 +600,8 @@ static int build(struct search *s)
     return rc;
 }
 
-/* The root in which recorded paths lie. That of a process which may not be looked at is taken for
- * ours: most are, and what is found is marked. */
+/* The root in which recorded paths lie. In place of one that we may not enter it is ours, as it
+ * mostly is, if the file has the recorded inode. */
 static int choose_root(struct search *s)
 {
     const struct symint_search_options *o = s->options;
@@ -586,7 +614,7 @@ static int choose_root(struct search *s)
         if (s->root != NULL && access(s->root, X_OK) != 0) {
             free(s->root);
             s->root = NULL;
-            s->root_unknown = true;
+            s->outside = s->wanted->inode != 0;
             return 0;
         }
     } else {

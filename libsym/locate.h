@@ -18,6 +18,7 @@ struct symint_search_options {
     size_t debug_dir_count;
     const struct symint_system *system;
     enum symint_boot boot;
+    bool boot_certain;     /* by boot id */
     bool has_capture_time; /* when the capture began */
     uint64_t capture_time_us;
 };

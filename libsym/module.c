@@ -139,10 +139,15 @@ const struct symint_jit_name *symint_module_jit_name(const struct symint_module 
 /* Without a build id a file is its inode, as far as it is known, in the root of its process. */
 static bool same_file(const struct symint_file *f, const struct symint_file *g)
 {
-    if (f->path != g->path || f->build_id != g->build_id || f->root_id != g->root_id)
+    if (f->path != g->path || f->build_id != g->build_id || f->root_id != g->root_id ||
+        f->capture != g->capture)
         return false;
     const struct symint_wanted *w = &f->wanted;
     const struct symint_wanted *v = &g->wanted;
+    /* The one path that names several files: the vdso of 64-bit and of 32-bit programs. */
+    if (f->path->text[0] == '[' &&
+        (w->end - w->start != v->end - v->start || (w->end > UINT32_MAX) != (v->end > UINT32_MAX)))
+        return false;
     return f->build_id->size > 0 ||
            (w->inode == v->inode && w->dev_major == v->dev_major && w->dev_minor == v->dev_minor &&
             w->has_file_state == v->has_file_state && w->file_size_bytes == v->file_size_bytes &&
@@ -185,7 +190,7 @@ static int grow_files(struct symint_registry *r)
 
 static int describe_file(struct symint_strings *s, const char *path, size_t path_size,
                          const struct sym_module *module, const struct symint_live *live,
-                         struct symint_file *f)
+                         uint32_t capture, struct symint_file *f)
 {
     size_t id_size = module->build_id != NULL ? module->build_id_size : 0;
     f->path = symint_intern(s, path, path_size);
@@ -193,6 +198,9 @@ static int describe_file(struct symint_strings *s, const char *path, size_t path
     if (f->path == NULL || f->build_id == NULL)
         return SYM_ERR_NOMEM;
     f->root_id = live->alive ? live->root_id : 0;
+    /* What this machine's processes and boot tell about a file holds for their captures only; a
+     * build id is the same everywhere. */
+    f->capture = id_size > 0 ? 0 : capture;
     f->wanted = (struct symint_wanted){
         .path = f->path->text,
         .path_size = path_size,
@@ -240,10 +248,10 @@ static int find_file(struct symint_registry *r, struct symint_strings *s,
 
 static int find_module_file(struct symint_registry *r, struct symint_strings *s, const char *path,
                             size_t path_size, const struct sym_module *module,
-                            const struct symint_live *live, uint32_t *file)
+                            const struct symint_live *live, uint32_t capture, uint32_t *file)
 {
     struct symint_file wanted = {0};
-    int rc = describe_file(s, path, path_size, module, live, &wanted);
+    int rc = describe_file(s, path, path_size, module, live, capture, &wanted);
     if (rc == 0 && wanted.build_id->size > 0) {
         struct symint_file shared = {.build_id = wanted.build_id, .root_id = SHARED_ROOT};
         uint32_t index;
@@ -290,6 +298,14 @@ static void drop_index(struct symint_registry *r, struct symint_image *image)
     image->bytes = 0;
 }
 
+/* New files of that build id look for it themselves. */
+static void stop_sharing(struct symint_image *image)
+{
+    if (image->shared != NULL)
+        image->shared->image = NULL;
+    image->shared = NULL;
+}
+
 static void leave_image(struct symint_registry *r, struct symint_file *f)
 {
     struct symint_image *image = f->image;
@@ -297,8 +313,7 @@ static void leave_image(struct symint_registry *r, struct symint_file *f)
     if (image == NULL || --image->users > 0)
         return;
     drop_index(r, image);
-    if (image->shared != NULL)
-        image->shared->image = NULL;
+    stop_sharing(image);
     free(image);
 }
 
@@ -330,7 +345,12 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
             return SYM_ERR_NOMEM;
         image->users = 1;
     }
-    int rc = symint_locate(&s->arena, options, &f->wanted, &located);
+    const struct symint_file *by = image->by != NULL ? image->by : f;
+    int rc = symint_locate(&s->arena, options, &by->wanted, &located);
+    if (rc == 0 && located.elf == NULL && by != f) {
+        by = f;
+        rc = symint_locate(&s->arena, options, &by->wanted, &located);
+    }
     if (rc != 0) {
         symint_elf_free(located.elf);
         if (f->image == NULL)
@@ -339,9 +359,12 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
     }
     image->located = located;
     image->serial = ++r->serial;
+    image->by = by;
     f->image = image;
-    if (located.elf == NULL)
+    if (located.elf == NULL) {
+        stop_sharing(image);
         return 0;
+    }
     if (f->shared != NULL && f->shared->image == NULL) {
         f->shared->image = image;
         image->shared = f->shared;
@@ -383,6 +406,8 @@ struct symint_image *symint_module_load(struct symint_registry *r, struct symint
 
 void symint_file_invalidate(struct symint_registry *r, struct symint_file *f)
 {
+    if (f->image != NULL)
+        stop_sharing(f->image);
     leave_image(r, f);
     f->generation++;
 }
@@ -391,7 +416,7 @@ void symint_file_invalidate(struct symint_registry *r, struct symint_file *f)
 
 int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
                         const struct sym_module *module, const struct symint_live *live,
-                        uint32_t *handle)
+                        uint32_t capture, uint32_t *handle)
 {
     const char *path = module->path != NULL ? module->path : "";
     size_t path_size = module->path == NULL ? 0 : module->path_size;
@@ -424,7 +449,7 @@ int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
     size_t base_size;
     const char *base = sym_display_path(path, path_size, &base_size);
     m->python_runtime = !m->kernel && symint_is_python_runtime(base, base_size);
-    int rc = find_module_file(r, s, path, path_size, module, live, &m->file);
+    int rc = find_module_file(r, s, path, path_size, module, live, capture, &m->file);
     if (rc == 0)
         rc = copy_names(m, s, module);
     if (rc != 0)
@@ -440,7 +465,8 @@ void symint_registry_free(struct symint_registry *r)
         symint_segments_free(&r->modules[i].name_index);
     }
     for (uint32_t i = 0; i < r->file_count; i++)
-        leave_image(r, r->files[i]);
+        if (r->files[i]->root_id != SHARED_ROOT) /* those only know an image */
+            leave_image(r, r->files[i]);
     free(r->modules);
     free(r->files);
     free(r->slots);

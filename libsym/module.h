@@ -13,6 +13,7 @@
 struct symint_image {
     struct symint_located located;
     struct symint_file *shared;           /* the file that stands for its build id; NULL: none */
+    const struct symint_file *by;         /* the file that found it, and finds it again */
     uint32_t users;                       /* files */
     uint32_t serial;                      /* which reading of the file this is */
     uint64_t bytes;                       /* of the index */
@@ -26,6 +27,7 @@ struct symint_file {
     const struct symint_text *build_id; /* bytes; empty when unknown */
     struct symint_wanted wanted;        /* path and build_id are set when it is needed */
     uint64_t root_id;                   /* of the process, see live.h */
+    uint32_t capture;                   /* which only it can find that file; 0: any can */
     struct symint_file *shared;         /* that of its build id; NULL: no build id */
     struct symint_image *image;         /* NULL: not looked for yet */
     uint32_t generation;                /* counts invalidations */
@@ -66,11 +68,12 @@ struct symint_registry {
     struct symint_image *images; /* those that have an index, the last used first */
 };
 
-/* Copies a module. `live` describes its process. 0, SYM_ERR_NOMEM, SYM_ERR_LIMIT,
+/* Copies a module. `live` describes its process, `capture` numbers the capture of this boot that it
+ * is from, 0: of another. 0, SYM_ERR_NOMEM, SYM_ERR_LIMIT,
  * SYM_ERR_MISUSE. */
 int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
                         const struct sym_module *module, const struct symint_live *live,
-                        uint32_t *handle);
+                        uint32_t capture, uint32_t *handle);
 void symint_registry_free(struct symint_registry *r);
 
 /* The recorded JIT name at an absolute address, NULL: none. */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,28 +24,137 @@ static enum sym_miss miss_of_errno(int error)
                                                                         : SYM_MISS_UNREADABLE;
 }
 
-/* A handle that reads nothing and disturbs nothing, not even a tape drive. */
-static int open_path(int root, const char *path)
+/* ---- inside a root, by hand ---- */
+
+#define MAX_FOLDERS 64 /* a path may be this deep */
+#define MAX_LINKS 40   /* as the kernel allows */
+#define MAX_REST 16384 /* bytes of path and links that are still to be walked */
+
+/* The folders from the root down to where the walk is. */
+struct walk {
+    int folders[MAX_FOLDERS]; /* the root, which is the caller's, first */
+    int depth;
+    int links;
+    char rest[MAX_REST];
+};
+
+static void leave_folders(struct walk *w, int depth)
 {
-    if (root < 0)
-        return open(path, O_PATH | O_CLOEXEC);
+    while (w->depth > depth)
+        close(w->folders[--w->depth]);
+}
+
+static int give_up(int error)
+{
+    errno = error;
+    return -1;
+}
+
+/* Puts the target of a link in front of the rest. */
+static int follow_link(struct walk *w, int link, size_t at)
+{
+    char text[MAX_REST];
+    ssize_t n = readlinkat(link, "", text, sizeof(text));
+    size_t left = strlen(w->rest + at);
+    if (n < 0)
+        return -1;
+    if (++w->links > MAX_LINKS)
+        return give_up(ELOOP);
+    if ((size_t)n + left + 2 > sizeof(w->rest))
+        return give_up(ENAMETOOLONG);
+    /* What is left begins with a slash or is nothing. */
+    memmove(w->rest + n, w->rest + at, left + 1);
+    memcpy(w->rest, text, (size_t)n);
+    if (n > 0 && text[0] == '/') /* the root's, not ours */
+        leave_folders(w, 1);
+    return 0;
+}
+
+/* One step; *at is where the rest goes on. A handle when the path ends there, -2 to go on, -1. */
+static int step(struct walk *w, size_t *at)
+{
+    char name[NAME_MAX + 1];
+    struct stat st;
+    *at += strspn(w->rest + *at, "/");
+    size_t size = strcspn(w->rest + *at, "/");
+    int top = w->folders[w->depth - 1];
+    if (size == 0)
+        return openat(top, ".", O_PATH | O_CLOEXEC);
+    if (size > NAME_MAX)
+        return give_up(ENAMETOOLONG);
+    memcpy(name, w->rest + *at, size);
+    name[size] = '\0';
+    *at += size;
+    if (strcmp(name, ".") == 0)
+        return -2;
+    if (strcmp(name, "..") == 0) {
+        leave_folders(w, w->depth > 1 ? w->depth - 1 : 1);
+        return -2;
+    }
+    int fd = openat(top, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return fd < 0 ? -1 : (close(fd), -1);
+    if (S_ISLNK(st.st_mode)) {
+        int rc = follow_link(w, fd, *at);
+        int error = errno;
+        close(fd);
+        *at = 0;
+        return rc == 0 ? -2 : give_up(error);
+    }
+    if (w->rest[*at] == '\0')
+        return fd;
+    if (w->depth == MAX_FOLDERS || !S_ISDIR(st.st_mode)) {
+        close(fd);
+        return give_up(S_ISDIR(st.st_mode) ? ENAMETOOLONG : ENOTDIR);
+    }
+    w->folders[w->depth++] = fd;
+    return -2;
+}
+
+/* What openat2 does, for systems without it: links stay inside the root, `..` above it too. */
+static int walk_inside(int root, const char *path)
+{
+    struct walk w = {.folders = {root}, .depth = 1};
+    size_t at = 0;
+    int fd = -2;
+    if (strlen(path) >= sizeof(w.rest))
+        return give_up(ENAMETOOLONG);
+    memcpy(w.rest, path, strlen(path) + 1);
+    while (fd == -2)
+        fd = step(&w, &at);
+    int error = errno;
+    leave_folders(&w, 1);
+    errno = error;
+    return fd;
+}
+
+int symint_open_inside(int root, const char *path, bool by_hand)
+{
 #ifdef SYS_openat2
     /* In a container's root an absolute symbolic link means the container's files, not ours. */
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    for (int tries = 0; tries < 8; tries++) {
+    for (int tries = 0; tries < 8 && !by_hand; tries++) {
         int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
         if (fd >= 0)
             return fd;
         if (errno == ENOSYS || errno == EPERM)
-            break; /* an old kernel or a sandbox: do without the guard */
-        if (errno != EAGAIN)
+            break;           /* an old kernel or a sandbox */
+        if (errno != EAGAIN) /* that is: somebody renames there */
             return -1;
     }
+#else
+    (void)by_hand;
 #endif
-    while (*path == '/')
-        path++;
-    return openat(root, *path == '\0' ? "." : path, O_PATH | O_CLOEXEC);
+    return walk_inside(root, path);
+}
+
+/* ---- opening ---- */
+
+/* A handle that reads nothing and disturbs nothing, not even a tape drive. */
+static int open_path(int root, const char *path)
+{
+    return root < 0 ? open(path, O_PATH | O_CLOEXEC) : symint_open_inside(root, path, false);
 }
 
 /* The file behind a path handle, opened for reading. The name is not walked again, so nobody can

@@ -11,6 +11,10 @@
 int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,
                         int *error);
 
+/* A handle (O_PATH) for a path inside a folder, which symbolic links and `..` do not leave.
+ * `by_hand` leaves out the system call that can do this (Linux 5.6). -1 with errno. */
+int symint_open_inside(int root, const char *path, bool by_hand);
+
 /* Reads a descriptor to its end into malloc'ed memory with a NUL behind. 0; SYM_ERR_NOMEM;
  * SYM_ERR_LIMIT; SYM_ERR_IO with errno set. */
 int symint_read_all(int fd, size_t limit, char **data, size_t *size);

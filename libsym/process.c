@@ -167,6 +167,14 @@ static int try_tmp(struct search *s)
     return rc != 0 ? rc : try_folder(s, "/tmp", pid, false);
 }
 
+static bool is_tmp(const char *folder)
+{
+    struct stat tmp;
+    struct stat st;
+    return stat("/tmp", &tmp) == 0 && stat(folder, &st) == 0 && st.st_dev == tmp.st_dev &&
+           st.st_ino == tmp.st_ino;
+}
+
 /* Finds and reads the process's map. 0 or SYM_ERR_NOMEM. */
 static int load_map(struct search *s)
 {
@@ -175,10 +183,14 @@ static int load_map(struct search *s)
     int rc = 0;
     for (size_t i = 0; i < o->symbol_dir_count && rc == 0; i++)
         rc = try_folder(s, o->symbol_dirs[i], pid, true);
-    if (rc == 0)
-        rc = o->perf_map_dir != NULL ? try_folder(s, o->perf_map_dir, pid, true) : try_tmp(s);
-    if (rc == 0 && s->c->capture.folder != NULL)
-        rc = try_folder(s, s->c->capture.folder, pid, true);
+    if (rc == 0 && o->perf_map_dir != NULL) {
+        rc = try_folder(s, o->perf_map_dir, pid, true);
+    } else if (rc == 0) {
+        rc = try_tmp(s);
+        /* A capture that lies in /tmp has no copies beside it, but what anybody left there. */
+        if (rc == 0 && s->c->capture.folder != NULL && !is_tmp(s->c->capture.folder))
+            rc = try_folder(s, s->c->capture.folder, pid, true);
+    }
     return rc < 0 ? rc : 0;
 }
 

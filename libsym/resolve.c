@@ -528,6 +528,13 @@ int sym_resolve(struct sym_context *c, const struct sym_query *query,
 {
     if (!c->open)
         return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
+    struct sym_query before;
+    if (query->return_address) {
+        before = *query;
+        before.abs--;
+        before.rel--;
+        query = &before;
+    }
     struct lookup l = {.c = c, .query = query, .who = query->module, .kernel = query->kernel};
     if (query->module != SYM_NO_MODULE) {
         if (query->module >= c->registry.count)
@@ -555,7 +562,7 @@ static bool same_query(const struct sym_query *a, const struct sym_query *b)
 {
     return a->module == b->module && a->pid == b->pid && a->kernel == b->kernel &&
            a->python_allowed == b->python_allowed && a->abs == b->abs && a->rel == b->rel &&
-           a->time == b->time;
+           a->time == b->time && a->return_address == b->return_address;
 }
 
 /* The order in which tables are walked from one end to the other: by module, then address. */

@@ -59,7 +59,7 @@ const char *sym_miss_text(enum sym_miss miss)
 {
     switch (miss) {
     case SYM_MISS_NONE:
-        return "nothing is missing";
+        return "found";
     case SYM_MISS_NO_FILE:
         return "no such file";
     case SYM_MISS_UNREADABLE:

@@ -448,19 +448,41 @@ done:
     return rc;
 }
 
-/* Prelinked files lie elsewhere than their debug files say. */
-static uint64_t bias_of(const struct symint_elf *e, const struct symint_elf *from)
+/* The k-th executable segment, NULL: there are fewer. */
+static const struct segment *code_segment(const struct symint_elf *e, uint32_t k)
 {
-    if (e == from || e->segment_count == 0 || from->segment_count == 0)
-        return 0;
-    return e->segments[0].vaddr - from->segments[0].vaddr;
+    for (uint32_t i = 0; i < e->segment_count; i++)
+        if (e->segments[i].executable && k-- == 0)
+            return &e->segments[i];
+    return NULL;
+}
+
+/* How far the code of a file lies above where its debug file says: prelink moves files. False when
+ * they are not the same code after all. Only code is compared: tools like patchelf add segments. */
+static bool find_bias(const struct symint_elf *e, const struct symint_elf *from, uint64_t *bias)
+{
+    *bias = 0;
+    if (e == from || code_segment(from, 0) == NULL)
+        return true;
+    for (uint32_t k = 0;; k++) {
+        const struct segment *here = code_segment(e, k);
+        const struct segment *there = code_segment(from, k);
+        if (here == NULL || there == NULL)
+            return here == there;
+        if (here->memory_size != there->memory_size)
+            return false;
+        if (k == 0)
+            *bias = here->vaddr - there->vaddr;
+        else if (here->vaddr - there->vaddr != *bias)
+            return false;
+    }
 }
 
 int symint_symtab_read(struct symint_elf *e, const struct symint_elf *from, uint8_t source,
                        const struct symint_fdes *fdes, const struct symint_segments *other,
                        struct symint_segments *index, enum sym_miss *miss)
 {
-    struct table t = {.from = from, .source = source, .bias = bias_of(e, from)};
+    struct table t = {.from = from, .source = source};
     struct symint_table_place place;
     uint8_t *symbols = NULL;
     uint8_t *strings = NULL;
@@ -470,6 +492,9 @@ int symint_symtab_read(struct symint_elf *e, const struct symint_elf *from, uint
     uint64_t entry_size = from->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 
     *index = (struct symint_segments){0};
+    *miss = SYM_MISS_DAMAGED;
+    if (!find_bias(e, from, &t.bias))
+        return 0;
     *miss = SYM_MISS_NO_SYMBOLS;
     int rc = symint_symtab_place(from, source, &place);
     if (rc != 0 || !place.found)

@@ -7,6 +7,7 @@
  *   --build-id HEX   recorded build id
  *   --map OFFSET SIZE   the mapping's file offset and size; default: the whole file
  *   --live PID START END   a process of the present boot, and where it has the file mapped
+ *   --inode N        recorded inode
  *   --same-boot      the capture was made just now
  */
 #include "spool/sym.h"
@@ -70,9 +71,12 @@ int main(int argc, char **argv)
         } else if (strcmp(o, "--build-id") == 0) {
             m.build_id = id;
             m.build_id_size = parse_hex(argv[++at], id, sizeof(id));
+        } else if (strcmp(o, "--inode") == 0) {
+            m.inode = strtoull(argv[++at], NULL, 10);
         } else if (strcmp(o, "--map") == 0 && at + 2 < argc) {
             m.file_offset = strtoull(argv[++at], NULL, 16);
-            m.end = strtoull(argv[++at], NULL, 16);
+            m.start = UINT64_C(1) << 46;
+            m.end = m.start + strtoull(argv[++at], NULL, 16);
         } else if (strcmp(o, "--live") == 0 && at + 3 < argc) {
             m.pid = atoi(argv[++at]);
             m.start = strtoull(argv[++at], NULL, 16);

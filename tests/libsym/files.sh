@@ -188,9 +188,12 @@ for _ in $(seq 100); do # until it runs the program
     sleep 0.05
 done
 range=$(awk -v p="$work/running" '$6 == p && $2 ~ /x/ { print $1; exit }' "/proc/$pid/maps")
+inode=$(stat -c %i running)
 mv other running # something else has its name
 read -r first last <<<"${range/-/ }"
-says "inner symtab" --map "${offset#0x}" "$last" --live "$pid" "$first" "$last" "$work/running (deleted)" "$at"
+says "inner symtab unverified" --map "${offset#0x}" "$last" --live "$pid" "$first" "$last" "$work/running (deleted)" "$at"
+says "- address" --inode 1 --map "${offset#0x}" "$last" --live "$pid" "$first" "$last" "$work/running (deleted)" "$at"
+says "inner symtab" --inode "$inode" --map "${offset#0x}" "$last" --live "$pid" "$first" "$last" "$work/running (deleted)" "$at"
 exec 9>&-
 wait "$pid"
 says "- address" --map "${offset#0x}" "$last" --live "$pid" "$first" "$last" "$work/running (deleted)" "$at"
@@ -251,6 +254,7 @@ if [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ]; then
         ./ask --same-boot --map 0 "$size" '[vdso]' $(seq -f %.0f 0 16 99999 | while read -r n; do [ "$n" -lt $((0x$size)) ] && printf '%x ' "$n"; done) >vdso
         grep -q 'gettime .* dynsym$' vdso || fail "$(tail -n 1 vdso)"
         ./ask --map 0 "$size" '[vdso]' 800 | grep -q '^800 - ' || fail "a vdso of another boot has a name"
+        ./ask --same-boot --map 0 4000000 '[vdso]' 800 | grep -q '^800 - ' || fail "a vdso of another size has a name"
     fi
 fi
 

@@ -158,6 +158,24 @@ static void a_frame_has_all_that_the_symbol_says(void **state)
     sym_context_free(c);
 }
 
+static void a_return_address_belongs_to_the_call_before_it(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    uint32_t m = add(c, at("good"), ID);
+    const struct sym_frame *inside = ask(c, m, 0x1f);
+    assert_string_equal(inside->name, "a::b(int)");
+    const struct sym_frame *f;
+    size_t count;
+    struct sym_query q = {.module = m, .abs = START + 0x20, .rel = 0x1020, .return_address = true};
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_ptr_equal(f, inside);
+    q.return_address = false;
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    assert_ptr_not_equal(f, inside);
+    sym_context_free(c);
+}
+
 static void names_follow_the_demangling_option(void **state)
 {
     (void)state;
@@ -854,6 +872,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_has_all_that_the_symbol_says),
+        cmocka_unit_test(a_return_address_belongs_to_the_call_before_it),
         cmocka_unit_test(names_follow_the_demangling_option),
         cmocka_unit_test(an_address_without_a_symbol_says_why),
         cmocka_unit_test(files_that_are_not_the_module_are_told_apart),

@@ -192,7 +192,17 @@ static void a_named_folder_replaces_tmp_and_is_believed(void **state)
     unlink(map_in("dir"));
     expect_with(&o, same_boot(), NULL, SYM_MISS_NO_FILE, map_in("dir"));
     put_map(map_in("beside"), "beside", -900);
-    expect_with(&o, same_boot(), "beside", SYM_MISS_NONE, map_in("beside"));
+    expect_with(&o, same_boot(), NULL, SYM_MISS_NO_FILE, map_in("dir"));
+}
+
+static void a_capture_in_tmp_does_not_vouch_for_what_lies_there(void **state)
+{
+    (void)state;
+    struct sym_capture capture = other_boot();
+    put_map(in_tmp, "tmp", 150);
+    expect_with(NULL, capture, NULL, SYM_MISS_STALE, in_tmp);
+    capture.folder = "/tmp/.";
+    expect_with(NULL, capture, NULL, SYM_MISS_STALE, in_tmp);
 }
 
 static void a_map_that_cannot_be_read_ends_the_search(void **state)
@@ -418,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(symbol_folders_come_first_and_are_believed, remove_maps),
         cmocka_unit_test_teardown(a_named_folder_replaces_tmp_and_is_believed, remove_maps),
+        cmocka_unit_test_teardown(a_capture_in_tmp_does_not_vouch_for_what_lies_there, remove_maps),
         cmocka_unit_test_teardown(a_map_that_cannot_be_read_ends_the_search, remove_maps),
         cmocka_unit_test_teardown(a_live_process_has_its_map_in_tmp, remove_maps),
         cmocka_unit_test_teardown(a_map_older_than_its_live_process_is_another_ones, remove_maps),

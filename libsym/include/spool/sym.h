@@ -9,13 +9,15 @@
  *
  * Order in which a name is looked for: recorded JIT names, the perf map of the process (only for
  * memory that no file stands behind), ELF symbols, kernel symbols; else the frame stays an address.
- * An address never gets the name of a function that does not contain it, and a missing or damaged
- * file is never an error: the answer has no name and says why.
+ * An address never gets the name of a function that does not contain it (kernel symbols have no
+ * sizes: there the next one ends the one before), and a missing or damaged file is never an error:
+ * the answer has no name and says why.
  *
- * Order in which the file of a module is looked for: symbol directories, the sysroot or the root of
- * the process while it lives, what a live process still holds of a deleted file, and for the symbols
- * of a stripped file its separate debug file (build id, then debug link) or the small table that it
- * carries compressed. A file that is not the recorded one is never used.
+ * Order in which the file of a module is looked for: symbol directories, the recorded path inside
+ * the sysroot or the root of the process while it lives, what a live process still holds of a
+ * deleted file, the stores of debug directories by build id; and for the symbols of a stripped file
+ * its separate debug file (build id, then debug link) or the small table that it carries
+ * compressed. A file whose build id is not the recorded one is never used.
  *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
@@ -50,7 +52,7 @@ extern "C" {
 #define SYM_MUST_CHECK
 #endif
 
-/* The numbers mean the same in all three libraries (spool/spool.h). */
+/* The numbers mean the same in all libraries of this project (spool/spool.h). */
 enum {
     SYM_ERR_NOMEM = -1,     /* out of memory */
     SYM_ERR_IO = -2,        /* a file named by an option could not be read */
@@ -60,7 +62,7 @@ enum {
     SYM_ERR_NOT_FOUND = -11 /* a file named by an option does not exist */
 };
 
-/* The constant's own name ("SYM_ERR_IO", "SYM_OK", "SYM_ERR_UNKNOWN") and a short English text.
+/* The constant's own name ("SYM_ERR_IO"; "SYM_OK" for 0, "SYM_ERR_UNKNOWN") and a short English text.
  * Static storage, never NULL. */
 const char *sym_error_name(int code);
 const char *sym_error_text(int code);
@@ -103,13 +105,13 @@ struct sym_options {
     const char *sysroot; /* put in front of module paths; NULL: "/" */
     enum sym_demangle demangle;
     enum sym_perf_maps perf_maps;
-    /* Where perf-PID.map lie, as given (sysroot is not added): the user vouches for them. NULL: the
-     * process's own /tmp while it lives, else /tmp, else the folder of the capture; and a map that
-     * is not of that process is not used (sym_capture_begin). */
+    /* Where perf-PID.map lie, and nowhere else, as given (sysroot is not added): the user vouches
+     * for them. NULL: the process's own /tmp while it lives, else /tmp, else the folder of the
+     * capture; and a map in /tmp that another process wrote is not used (sym_capture_begin). */
     const char *perf_map_dir;
     const int32_t *perf_map_pids; /* for SYM_PERF_MAPS_LIST */
     size_t perf_map_pid_count;
-    bool no_native;        /* open no ELF file and no map: JIT names and addresses only */
+    bool no_native;        /* ask no ELF file, perf map or kernel: JIT names and addresses only */
     sym_native_fn *native; /* NULL: ELF symbol tables */
     void *native_user;
     /* Asked before anything else, for files (DIR/.build-id/xx/yyyy, DIR/.build-id/xx/yyyy.debug,
@@ -148,7 +150,8 @@ struct sym_capture {
     uint64_t start_time_us;
     bool has_end_time; /* of its last sample */
     uint64_t end_time_us;
-    const char *folder; /* where copies of perf maps may lie beside it; NULL: nowhere */
+    const char *folder;  /* where copies of perf maps may lie beside it; NULL: nowhere */
+    const char *release; /* of its kernel, as `uname -r` prints it; NULL: not recorded */
 };
 
 /* Says which capture the modules and queries from here on come from; process ids are a capture's
@@ -156,8 +159,9 @@ struct sym_capture {
  * root, the deleted files they hold, their perf maps) count only for a capture of the same boot,
  * a process only if it is not younger than the capture, and a map in /tmp only if its time does
  * not say that another process wrote it. The same boot is: equal boot ids, or, without one, a
- * start time that is not before this boot. Without this call, nothing is known and no running
- * process is asked. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE. */
+ * start time that is not before this boot and no other release. Without this call, nothing is known and no running
+ * process is asked. What is known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM;
+ * ERR_MISUSE. */
 SYM_MUST_CHECK int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture);
 
 /* ---- kernel symbols -------------------------------------------------------------------------- */
@@ -279,7 +283,7 @@ enum sym_miss {
     SYM_MISS_NOT_IN_PERF_MAP,
     SYM_MISS_NO_JIT_NAME, /* recorded JIT code without a name there */
     SYM_MISS_KERNEL,      /* a kernel address without kernel symbols; see sym_kernel_state */
-    SYM_MISS_NO_MODULE,   /* a user address in no module */
+    SYM_MISS_NO_MODULE,   /* a user address in no module, and in no perf map */
     SYM_MISS_DISABLED,    /* options say not to look */
     SYM_MISS_TOO_LARGE,   /* a perf map that a limit, or memory, has no room for */
     SYM_MISS_STALE        /* a perf map of another process with that id */
@@ -356,22 +360,24 @@ struct sym_frame {
 };
 
 /* A lookup address: one that lies inside the instruction. Recorders have moved return addresses
- * back by one already; a caller with raw program counters subtracts 1 from every one that is a
- * return address. */
+ * back by one already; a caller with raw program counters says which ones are return addresses. */
 struct sym_query {
     uint32_t module; /* handle, or SYM_NO_MODULE */
     int32_t pid;     /* whose perf map */
     bool kernel;     /* a kernel address */
     /* `py::` entries of the perf map count (spool's Python marks, or no marks at all) */
     bool python_allowed;
-    uint64_t abs;  /* absolute address */
-    uint64_t rel;  /* with a module: abs - start + file_offset */
+    uint64_t abs; /* absolute address: what kernel symbols, perf maps and JIT names are asked for */
+    uint64_t rel; /* with a module: abs - start + file_offset, what its file is asked for */
     uint64_t time; /* for a kernel address: when; the clock of sym_ksymbol.time */
+    /* abs and rel are return addresses: the byte before them is looked up, and what the frame says
+     * is about that byte. False for what a spool records: there this was done. */
+    bool return_address;
 };
 
 /* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs
  * to the context and stays valid, texts included, until sym_context_free. Answers are
- * remembered, so asking again is cheap. 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
+ * remembered, so asking again is cheap (and memory grows with the number of distinct ones). 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
 SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *query,
                                const struct sym_frame **frames, size_t *count);
 
