@@ -114,6 +114,24 @@ says "- fde unverified" --debug-dir nowhere "$work/stripped" "$at"
 mkdir -p "d2/$(dirname "$store")" && cp other "d2/$store.debug"
 tells "d2/.*its build id is 1122.*not $id" --debug-dir d2 "$work/stripped" "$at"
 
+row="debug file of a program that was moved"
+fixed=0x00112233445566778899aabbccddeeff00112233
+for base in 400000 10000000; do
+    gcc -g -O1 -no-pie -Wl,--build-id=$fixed -Wl,-Ttext-segment=0x$base -o moved$base prog.c
+    objcopy --only-keep-debug moved$base moved$base.debug
+done
+gcc -g -O1 -no-pie -Wl,--build-id=$fixed -fno-inline -o moved_other prog.c -Wl,--defsym=x=1 -DY -lm \
+    -Wl,--whole-archive -Wl,--no-whole-archive -O3 -falign-functions=4096
+mkdir -p d4/.build-id/00 d5/.build-id/00
+cp moved400000.debug "d4/.build-id/00/${fixed#0x00}.debug"
+objcopy --only-keep-debug moved_other "d5/.build-id/00/${fixed#0x00}.debug"
+strip -o stripped_moved moved10000000
+read -r o v < <(readelf -lW moved10000000 | awk '$1 == "LOAD" && $0 ~ / R E / { print $2, $3 }')
+a=$(printf '%x' $((0x$(nm moved10000000 | awk '$3 == "inner" { print $1 }') - v + o + 4)))
+says "inner symtab unverified" --debug-dir d4 "$work/stripped_moved" "$a"
+# Other code with that build id is not believed.
+says "- fde unverified" --debug-dir d5 "$work/stripped_moved" "$a"
+
 row="debug file, the program is gone"
 says "inner symtab" "${map[@]}" --debug-dir d1 --build-id "$id" /gone/prog "$at"
 says "- address" "${map[@]}" --debug-dir d1 /gone/prog "$at"

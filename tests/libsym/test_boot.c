@@ -94,6 +94,19 @@ static void without_a_boot_id_the_start_time_decides(void **state)
     assert_int_equal(symint_boot_compare(&c, &files), SYMINT_BOOT_UNKNOWN);
 }
 
+static void without_a_boot_id_another_release_is_another_boot(void **state)
+{
+    (void)state;
+    struct sym_capture c = {.size = sizeof(c),
+                            .has_start_time = true,
+                            .start_time_us = (uint64_t)1700000000 * 1000000,
+                            .release = "0.0.1-never"};
+    assert_int_equal(symint_boot_compare(&c, &files), SYMINT_BOOT_OTHER);
+    /* The boot id says more. */
+    c.boot_id = "424b4134-d103-4224-a007-a2d7608fffd7";
+    assert_int_equal(symint_boot_compare(&c, &files), SYMINT_BOOT_SAME);
+}
+
 static void an_unknown_boot_of_ours_is_no_match(void **state)
 {
     (void)state;
@@ -146,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_boot_id_decides),
         cmocka_unit_test(without_a_boot_id_the_start_time_decides),
+        cmocka_unit_test(without_a_boot_id_another_release_is_another_boot),
         cmocka_unit_test(an_unknown_boot_of_ours_is_no_match),
         cmocka_unit_test(another_release_or_build_id_is_another_kernel),
         cmocka_unit_test(what_cannot_be_read_contradicts_nothing),

@@ -378,6 +378,42 @@ static void tables_beyond_the_limit_are_dropped_and_read_again(void **state)
     sym_context_free(c);
 }
 
+static void a_shared_file_is_read_again_where_it_was_found(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(&(struct sym_options){.memory_limit_bytes = 1});
+    uint32_t here = add(c, at("good"), ID);
+    uint32_t gone = add(c, at("missing"), ID);
+    uint32_t other = add(c, at("no_id"), NULL);
+    for (uint64_t round = 0; round < 3; round++) {
+        assert_string_equal(ask(c, here, 0x10 + round)->name, "a::b(int)");
+        assert_non_null(ask(c, other, 0x10 + round)->name); /* which drops the first */
+        assert_string_equal(ask(c, gone, 0x18 + round)->name, "a::b(int)");
+        assert_non_null(ask(c, other, 0x18 + round)->name);
+    }
+    /* What is looked for again is looked for at its own path, though others know the file. */
+    assert_int_equal(sym_module_invalidate(c, gone), 0);
+    assert_int_equal(ask(c, gone, 0x14)->miss, SYM_MISS_NO_FILE);
+    assert_string_equal(ask(c, here, 0x14)->name, "a::b(int)");
+    sym_context_free(c);
+}
+
+static void what_one_capture_found_does_not_answer_for_another(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    struct sym_capture now = {
+        .size = sizeof(now), .has_start_time = true, .start_time_us = UINT64_MAX / 2};
+    assert_int_equal(sym_capture_begin(c, &now), 0);
+    uint32_t first = add(c, at("changing"), NULL);
+    put_elf("changing", NULL);
+    assert_non_null(ask(c, first, 0x14)->name);
+    unlink(at("changing"));
+    assert_int_equal(sym_capture_begin(c, &now), 0);
+    assert_int_equal(ask(c, add(c, at("changing"), NULL), 0x14)->miss, SYM_MISS_NO_FILE);
+    sym_context_free(c);
+}
+
 static void many_queries_get_the_answers_of_single_ones(void **state)
 {
     (void)state;
@@ -883,6 +919,8 @@ int main(void)
         cmocka_unit_test(files_of_one_build_share_tables_wherever_they_are),
         cmocka_unit_test(a_module_that_was_invalidated_is_looked_for_again),
         cmocka_unit_test(tables_beyond_the_limit_are_dropped_and_read_again),
+        cmocka_unit_test(a_shared_file_is_read_again_where_it_was_found),
+        cmocka_unit_test(what_one_capture_found_does_not_answer_for_another),
         cmocka_unit_test(many_queries_get_the_answers_of_single_ones),
         cmocka_unit_test(thousands_of_answers_are_remembered),
         cmocka_unit_test(python_machinery_is_marked),

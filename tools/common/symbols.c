@@ -185,15 +185,29 @@ static char *folder_of(const char *path)
     return folder;
 }
 
+static bool is_known(const char *note, unsigned index, char *word, size_t size)
+{
+    return note && notes_word(note, index, word, size) && strcmp(word, "-") != 0;
+}
+
+/* The release of the kernel that was sampled; false when nothing was noted. */
+static bool find_release(const struct notes *notes, char *release, size_t size)
+{
+    return is_known(notes_value(notes, "kernel"), 0, release, size) ||
+           is_known(notes_value(notes, "host"), 1, release, size);
+}
+
 static int begin_capture(struct symbols *s, const char *path)
 {
     struct sym_capture capture = {.size = sizeof capture};
-    const char *note = notes_value(&s->aggregate->notes, "kernel");
-    char boot_id[128], *folder = folder_of(path);
+    const struct notes *notes = &s->aggregate->notes;
+    char boot_id[128], release[256], *folder = folder_of(path);
     int rc;
 
-    if (note && notes_word(note, 2, boot_id, sizeof boot_id))
+    if (is_known(notes_value(notes, "kernel"), 2, boot_id, sizeof boot_id))
         capture.boot_id = boot_id;
+    if (find_release(notes, release, sizeof release))
+        capture.release = release;
     capture.has_start_time = start_time_us(s, &capture.start_time_us);
     capture.has_end_time = wall_time_us(s, s->aggregate->file_high_ns, &capture.end_time_us);
     capture.folder = folder;
@@ -213,21 +227,14 @@ struct kernel_identity {
     uint8_t build_id[NOTES_BUILD_ID_MAX];
 };
 
-static bool is_known(const char *note, unsigned index, char *word, size_t size)
-{
-    return note && notes_word(note, index, word, size) && strcmp(word, "-") != 0;
-}
-
 static void identify_kernel(const struct notes *notes, struct kernel_identity *identity,
                             struct sym_kernel *kernel)
 {
-    const char *note = notes_value(notes, "kernel"), *host = notes_value(notes, "host");
     char hex[2 * NOTES_BUILD_ID_MAX + 1];
 
-    if (is_known(note, 0, identity->release, sizeof identity->release) ||
-        is_known(host, 1, identity->release, sizeof identity->release))
+    if (find_release(notes, identity->release, sizeof identity->release))
         kernel->release = identity->release;
-    if (is_known(note, 1, hex, sizeof hex))
+    if (is_known(notes_value(notes, "kernel"), 1, hex, sizeof hex))
         kernel->build_id_size = notes_hex(hex, strlen(hex), identity->build_id);
     if (kernel->build_id_size > 0)
         kernel->build_id = identity->build_id;
