@@ -9,11 +9,66 @@
 
 #define NO_NODE UINT32_MAX
 
-void misses_init(struct misses *m, const struct spool_counts *counts)
+/* ---- places ---- */
+
+static int compare_bytes(const void *a, size_t a_size, const void *b, size_t b_size)
+{
+    size_t size = a_size < b_size ? a_size : b_size;
+    int order = size ? memcmp(a, b, size) : 0;
+
+    return order ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+static int compare_modules(const struct misses_module *a, const struct misses_module *b)
+{
+    int order = compare_bytes(a->path, a->path_size, b->path, b->path_size);
+
+    if (order == 0)
+        order = compare_bytes(a->build_id, a->build_id_size, b->build_id, b->build_id_size);
+    if (order == 0)
+        order = (a->pid > b->pid) - (a->pid < b->pid);
+    if (order == 0)
+        order = a->kernel - b->kernel;
+    return order ? order : a->jit - b->jit;
+}
+
+/* Equal ones in the order of their ids, which is that of their addresses. */
+static int compare_references(const void *a, const void *b)
+{
+    const struct misses_module *const *x = a, *const *y = b;
+    int order = compare_modules(*x, *y);
+
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+static void find_places(uint32_t *places, const struct misses_module *modules, uint32_t count)
+{
+    const struct misses_module **sorted = cli_realloc(NULL, count, sizeof *sorted);
+
+    for (uint32_t id = 0; id < count; id++)
+        sorted[id] = &modules[id];
+    if (count > 1)
+        qsort(sorted, count, sizeof *sorted, compare_references);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t id = (uint32_t)(sorted[i] - modules);
+        bool same = i > 0 && compare_modules(sorted[i], sorted[i - 1]) == 0;
+
+        places[id] = same ? places[sorted[i - 1] - modules] : id;
+    }
+    free(sorted);
+}
+
+void misses_init(struct misses *m, const struct spool_counts *counts,
+                 const struct misses_module *modules)
 {
     memset(m, 0, sizeof *m);
     m->place_count = counts->modules + 2;
+    m->places = cli_zeroed(m->place_count, sizeof *m->places);
+    find_places(m->places, modules, counts->modules);
+    m->places[misses_kernel(m)] = misses_kernel(m);
+    m->places[misses_no_module(m)] = misses_no_module(m);
     m->samples = cli_zeroed(m->place_count, sizeof *m->samples);
+    m->charged = cli_zeroed(m->place_count, sizeof *m->charged);
     m->reasons = cli_zeroed(m->place_count, sizeof *m->reasons);
     m->unverified = cli_zeroed(m->place_count, sizeof *m->unverified);
     m->active = cli_zeroed(m->place_count, sizeof *m->active);
@@ -24,7 +79,9 @@ void misses_init(struct misses *m, const struct spool_counts *counts)
 
 void misses_free(struct misses *m)
 {
+    free(m->places);
     free(m->samples);
+    free(m->charged);
     free(m->reasons);
     free(m->unverified);
     free(m->active);
@@ -33,6 +90,8 @@ void misses_free(struct misses *m)
     free(m->next_sibling);
     free(m->visited);
 }
+
+/* ---- charging ---- */
 
 void misses_visit(struct misses *m, uint32_t node, uint32_t prefix)
 {
@@ -59,24 +118,27 @@ struct walk {
 static void enter(const struct walk *w, uint32_t node)
 {
     enum sym_miss reason = SYM_MISS_NONE;
-    uint32_t place = w->place(w->user, node, &reason);
+    uint32_t place, module = w->place(w->user, node, &reason);
 
-    if (place == MISSES_NONE)
+    if (module == MISSES_NONE)
         return;
+    place = w->m->places[module];
     if (w->m->active[place]++ > 0)
         return; /* a frame nearer to the root has charged the whole subtree */
-    if (w->m->samples[place] == 0)
+    if (w->m->samples[place] == 0) {
+        w->m->charged[place] = module;
         w->m->reasons[place] = (uint8_t)reason;
+    }
     w->m->samples[place] += w->m->node_samples[node];
 }
 
 static void leave(const struct walk *w, uint32_t node)
 {
     enum sym_miss reason;
-    uint32_t place = w->place(w->user, node, &reason);
+    uint32_t module = w->place(w->user, node, &reason);
 
-    if (place != MISSES_NONE)
-        w->m->active[place]--;
+    if (module != MISSES_NONE)
+        w->m->active[w->m->places[module]]--;
 }
 
 /* Depth first from a root, without a stack: the way back is in the prefixes. */

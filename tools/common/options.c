@@ -145,8 +145,9 @@ static const struct cli_option symbol_options[] = {
     {.id = ID_DEBUG_DIR,
      .name = "debug-dir",
      .value = "DIR",
-     .help = "where separate debug files lie; repeatable (default: the folders in "
-             "SPOOL_DEBUG_DIRS, else /usr/lib/debug)"},
+     .help = "where separate debug files lie, in place of /usr/lib/debug; repeatable: give it "
+             "twice to keep both (default: the folders in SPOOL_DEBUG_DIRS, else "
+             "/usr/lib/debug)"},
     {.id = ID_SYMBOLS,
      .name = "symbols",
      .value = "DIR",
@@ -155,8 +156,8 @@ static const struct cli_option symbol_options[] = {
     {.id = ID_PERF_MAP_DIR,
      .name = "perf-map-dir",
      .value = "DIR",
-     .help = "where perf-PID.map files lie (default: the /tmp of the process, then /tmp, then "
-             "the folder of the SPOOL)"},
+     .help = "where perf-PID.map lie (default: the process's own /tmp, /tmp, the folder of the "
+             "SPOOL)"},
     {.id = ID_PERF_MAPS,
      .name = "perf-maps",
      .value = "auto|all|none|PID,...",

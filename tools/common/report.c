@@ -31,6 +31,14 @@ static void append_name(struct text_buffer *out, const char *name, size_t size)
     text_free(&shown);
 }
 
+static void append_path(struct text_buffer *out, const char *path, size_t size)
+{
+    if (size > 0)
+        append_name(out, path, size);
+    else
+        text_append(out, "[unnamed]", 9);
+}
+
 static void counted(struct text_buffer *out, uint64_t number, const char *singular,
                     const char *plural)
 {
@@ -133,10 +141,7 @@ void report_miss(struct text_buffer *out, const char *path, size_t path_size, co
                  const char *detail, uint64_t samples)
 {
     text_append(out, "no symbols: ", 12);
-    if (path_size > 0)
-        append_name(out, path, path_size);
-    else
-        text_append(out, "[unnamed]", 9);
+    append_path(out, path, path_size);
     /* The detail names the file it speaks of; said once where that is the module's own path. */
     if (strncmp(detail, path, path_size) == 0 && strncmp(detail + path_size, ": ", 2) == 0)
         detail += path_size + 2;
@@ -149,17 +154,30 @@ void report_miss(struct text_buffer *out, const char *path, size_t path_size, co
     text_append_byte(out, '\n');
 }
 
-void report_unverified(struct text_buffer *out, uint32_t modules, bool kernel,
-                       const char *kernel_detail)
+void report_unverified(struct text_buffer *out, const struct report_path *files, size_t count,
+                       bool kernel, const char *kernel_detail)
 {
-    if (modules == 0 && !kernel)
+    enum { SHOWN = 4 };
+
+    if (count == 0 && !kernel)
         return;
     text_printf(out, "not verified: ");
-    if (modules > 0)
-        text_printf(out, "%" PRIu32 " module%s named without a recorded build id to compare%s",
-                    modules, modules == 1 ? "" : "s", kernel ? ", " : "");
+    if (count > 0) {
+        counted(out, count, "file", "files");
+        text_printf(out, " named without a recorded build id to compare");
+    }
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        text_append(out, i == 0 ? ": " : ", ", 2);
+        append_path(out, files[i].path, files[i].size);
+    }
+    if (count > SHOWN) {
+        text_printf(out, " and ");
+        report_number(out, count - SHOWN);
+        text_printf(out, " more");
+    }
     if (kernel)
-        text_printf(out, "the kernel named by a file that states no build id");
+        text_printf(out, "%sthe kernel named by a file that states no build id",
+                    count > 0 ? "; " : "");
     if (kernel && *kernel_detail) {
         text_printf(out, " (");
         append_name(out, kernel_detail, strlen(kernel_detail));

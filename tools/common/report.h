@@ -3,6 +3,8 @@
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "aggregate.h"
@@ -26,10 +28,16 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
 void report_miss(struct text_buffer *out, const char *path, size_t path_size, const char *why,
                  const char *detail, uint64_t samples);
 
-/* Appends a line about names of files that nothing identifies, for one that was built anew since gives wrong ones: of
- * so many modules, and of the kernel. kernel_detail: the file, may be "". Nothing without such names. */
-void report_unverified(struct text_buffer *out, uint32_t modules, bool kernel,
-                       const char *kernel_detail);
+struct report_path {
+    const char *path;
+    size_t size;
+};
+
+/* Appends a line about names of files that nothing identifies, for one that was built anew since gives wrong ones; the
+ * first few are listed. kernel: that of the kernel is one, too; kernel_detail: which, may be "". Nothing without such
+ * names. */
+void report_unverified(struct text_buffer *out, const struct report_path *files, size_t count,
+                       bool kernel, const char *kernel_detail);
 
 /* 41233 as "41,233". */
 void report_number(struct text_buffer *out, uint64_t number);

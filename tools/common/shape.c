@@ -131,9 +131,9 @@ static void note_miss(struct shaper *h, uint32_t frame, const struct resolved *r
     h->frame_reason[frame] = (uint8_t)f->miss;
     if (f->sym && (f->sym->flags & SYM_FLAG_UNVERIFIED) && (f->flags & FRAME_NAMED)) {
         if (r->kernel)
-            h->misses->unverified[misses_kernel(h->misses)] = 1;
+            misses_unverified(h->misses, misses_kernel(h->misses));
         else if (r->module_id != SPOOL_NO_ID)
-            h->misses->unverified[r->module_id] = 1;
+            misses_unverified(h->misses, r->module_id);
     }
     if (f->flags & (FRAME_NAMED | FRAME_PLACEHOLDER))
         h->frame_place[frame] = MISSES_NONE;

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "report.h"
+#include "unnamed.h"
 
 #define NOTHING UINT32_MAX
 
@@ -270,7 +271,7 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     if (s->timeline)
         f->final = cli_zeroed(counts.stacks, sizeof *f->final);
     if (s->options->verbose)
-        misses_init(&f->misses, &counts);
+        unnamed_init(&f->misses, f->reader, &f->aggregate.notes);
     if (s->options->verbose && f->aggregate.epochs.now > 0)
         f->stack_group = cli_zeroed(counts.stacks, sizeof *f->stack_group);
     f->shaper = (struct shaper){
@@ -288,82 +289,13 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     shape_init(&f->shaper, &counts);
 }
 
-/* Why the kernel, or an address in it, has no name, and what was tried. */
-static const char *kernel_reason(const struct stacks *s, enum sym_miss reason,
-                                 struct text_buffer *out)
-{
-    const char *detail, *why = symbols_kernel_text(s->symbols, &detail);
-
-    text_printf(out, "%s%s%s", why ? why : sym_miss_text(reason), *detail ? "; " : "", detail);
-    return out->data;
-}
-
-static bool is_perf_map_reason(enum sym_miss reason)
-{
-    return reason == SYM_MISS_NO_PERF_MAP || reason == SYM_MISS_STALE ||
-           reason == SYM_MISS_TOO_LARGE;
-}
-
-/* A file without names: what became of it, else what the first frame's lookup said. */
-static void report_module(struct stacks *s, struct stacks_file *f, uint32_t id)
-{
-    const struct spool_module *m = spool_reader_module(f->reader, id);
-    enum sym_miss reason = (enum sym_miss)f->misses.reasons[id];
-    const char *detail, *why = symbols_miss_text(s->symbols, id, &detail);
-    const char *map_why, *map_path;
-    struct text_buffer more = {0};
-
-    if (!m)
-        return;
-    if (m->kernel) {
-        detail = kernel_reason(s, reason, &more);
-    } else if (!why && is_perf_map_reason(reason) &&
-               (map_why = symbols_perf_map_text(s->symbols, m->pid, &map_path)) != NULL) {
-        text_printf(&more, "%s: %s", map_path, map_why);
-        detail = more.data;
-    }
-    report_miss(&s->report_lines, m->path, m->path_size, why ? why : sym_miss_text(reason), detail,
-                f->misses.samples[id]);
-    text_free(&more);
-}
-
-static void report_names_of_unknown_builds(struct stacks *s, struct stacks_file *f)
-{
-    bool kernel = f->misses.unverified[misses_kernel(&f->misses)];
-    uint32_t count = 0;
-    const char *detail;
-
-    for (uint32_t id = 0; id < misses_kernel(&f->misses); id++)
-        count += f->misses.unverified[id];
-    symbols_kernel_text(s->symbols, &detail);
-    report_unverified(&s->report_lines, count, kernel, detail);
-}
-
 static void report(struct stacks *s, struct stacks_file *f)
 {
-    const struct misses *m = &f->misses;
-    uint32_t kernel = misses_kernel(m), no_module = misses_no_module(m);
-
     if (!s->options->verbose)
         return;
     report_input(&s->report_lines, &f->input, &f->aggregate, &f->report);
-    if (s->options->symbols.no_symbols)
-        return;
-    for (uint32_t id = 0; id < kernel; id++)
-        if (m->samples[id] > 0)
-            report_module(s, f, id);
-    report_names_of_unknown_builds(s, f);
-    if (m->samples[kernel] > 0) {
-        struct text_buffer why = {0};
-
-        kernel_reason(s, (enum sym_miss)m->reasons[kernel], &why);
-        report_miss(&s->report_lines, "[kernel.kallsyms]", strlen("[kernel.kallsyms]"), why.data,
-                    "", m->samples[kernel]);
-        text_free(&why);
-    }
-    if (m->samples[no_module] > 0)
-        report_miss(&s->report_lines, "[unknown]", strlen("[unknown]"),
-                    sym_miss_text((enum sym_miss)m->reasons[no_module]), "", m->samples[no_module]);
+    if (!s->options->symbols.no_symbols)
+        unnamed_report(&s->report_lines, &f->misses, f->reader, s->symbols);
 }
 
 static void free_file(struct stacks_file *f)

@@ -26,25 +26,44 @@ struct symbols {
 
 /* ---- options ---- */
 
+/* Why a path is no folder; NULL when it is one. file: what is said of a regular file. */
+static const char *folder_fault(const char *path, const char *file)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0)
+        return strerror(errno);
+    if (S_ISDIR(status.st_mode))
+        return NULL;
+    return S_ISREG(status.st_mode) ? file : "not a folder";
+}
+
+/* There may be nothing of what was recorded: no reason to fail. But it may be a slip, too. */
+static void warn_folder(const char *option, const char *path)
+{
+    const char *fault = folder_fault(path, "not a folder");
+
+    if (fault)
+        cli_warn("%s %s: %s", option, path, fault);
+}
+
 int symbols_check_folders(const struct symbol_options *o)
 {
     for (size_t i = 0; i < o->symbol_dirs.count; i++) {
-        const char *path = o->symbol_dirs.items[i];
-        struct stat status;
+        const char *fault =
+            folder_fault(o->symbol_dirs.items[i], "not a folder (unpack an archive first)");
 
-        if (stat(path, &status) != 0) {
-            cli_error("%s: %s", path, strerror(errno));
-            return -1;
-        }
-        if (S_ISREG(status.st_mode)) {
-            cli_error("%s: symbol archives as files are not supported yet: unpack it", path);
-            return -1;
-        }
-        if (!S_ISDIR(status.st_mode)) {
-            cli_error("%s: not a directory", path);
+        if (fault) {
+            cli_error("--symbols %s: %s", o->symbol_dirs.items[i], fault);
             return -1;
         }
     }
+    if (o->sysroot)
+        warn_folder("--sysroot", o->sysroot);
+    for (size_t i = 0; i < o->debug_dirs.count; i++)
+        warn_folder("--debug-dir", o->debug_dirs.items[i]);
+    if (o->perf_map_dir)
+        warn_folder("--perf-map-dir", o->perf_map_dir);
     return 0;
 }
 
@@ -118,11 +137,8 @@ static int open_context(struct symbols *s, enum sym_demangle demangle)
 
 struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle)
 {
-    struct symbols *s;
+    struct symbols *s = cli_zeroed(1, sizeof *s);
 
-    if (symbols_check_folders(o) < 0)
-        return NULL;
-    s = cli_zeroed(1, sizeof *s);
     s->options = o;
     if (o->no_symbols)
         return s;

@@ -28,10 +28,11 @@ struct resolved {
     size_t frame_count;
 };
 
-/* Whether every folder of --symbols is one. 0, or -1 after an error message. */
+/* Whether every folder of --symbols is one. 0, or -1 after an error message. For other options' folders that are none
+ * there is a warning. To be called once, by main. */
 int symbols_check_folders(const struct symbol_options *o);
 
-/* NULL after an error message; folders are checked, too. */
+/* NULL after an error message. */
 struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle);
 void symbols_free(struct symbols *s);
 

@@ -2,6 +2,7 @@
 /* The command line of spool2folded. */
 #include "cli.h"
 #include "folded.h"
+#include "symbols.h"
 
 enum {
     OPTION_ROOT = 1,
@@ -101,14 +102,18 @@ int main(int argc, char **argv)
     int rc;
 
     cli_parse(&tool, argc, argv, &options, &folded);
-    rc = output_open(&out, options.output, false);
-    if (rc == 0) {
-        rc = folded_convert(&options, &folded, &out);
-        if (rc == 0)
-            rc = output_commit(&out);
-        else
-            output_abort(&out);
+    rc = symbols_check_folders(&options.symbols);
+    if (rc == 0)
+        rc = output_open(&out, options.output, false);
+    if (rc < 0) {
+        cli_free(&options);
+        return EXIT_FAILED;
     }
+    rc = folded_convert(&options, &folded, &out);
+    if (rc == 0)
+        rc = output_commit(&out);
+    else
+        output_abort(&out);
     cli_free(&options);
     return rc == 0 ? EXIT_OK : EXIT_FAILED;
 }

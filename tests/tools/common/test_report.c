@@ -71,20 +71,29 @@ static void a_name_with_a_line_break_stays_on_its_line(void **state)
 
 static void names_of_unknown_builds_are_told_in_one_line(void **state)
 {
+    static const struct report_path files[] = {{"/a", 2},   {"/b\nx", 4}, {"", 0},
+                                               {"/d/d", 4}, {"/e", 2},    {"/f", 2}};
     struct text_buffer b = {0};
 
     (void)state;
-    report_unverified(&b, 0, false, "/boot/x: not used");
+    report_unverified(&b, files, 0, false, "/boot/x: not used");
     assert_int_equal(b.size, 0);
-    report_unverified(&b, 1, false, "/boot/x: not used");
-    report_unverified(&b, 2, true, "");
-    report_unverified(&b, 0, true, "/boot/System.map-6\n: shifted by 0x1c000000");
-    assert_string_equal(b.data,
-                        "not verified: 1 module named without a recorded build id to compare\n"
-                        "not verified: 2 modules named without a recorded build id to compare, the "
-                        "kernel named by a file that states no build id\n"
-                        "not verified: the kernel named by a file that states no build id "
-                        "(/boot/System.map-6\\x0a: shifted by 0x1c000000)\n");
+    report_unverified(&b, files, 1, false, "/boot/x: not used");
+    report_unverified(&b, files, 2, true, "");
+    report_unverified(&b, files, 4, false, "");
+    report_unverified(&b, files, 6, true, "/boot/s");
+    report_unverified(&b, NULL, 0, true, "/boot/System.map-6\n: shifted by 0x1c000000");
+    assert_string_equal(
+        b.data, "not verified: 1 file named without a recorded build id to compare: /a\n"
+                "not verified: 2 files named without a recorded build id to compare: /a, "
+                "/b\\x0ax; the kernel named by a file that states no build id\n"
+                "not verified: 4 files named without a recorded build id to compare: /a, "
+                "/b\\x0ax, [unnamed], /d/d\n"
+                "not verified: 6 files named without a recorded build id to compare: /a, "
+                "/b\\x0ax, [unnamed], /d/d and 2 more; the kernel named by a file that states no "
+                "build id (/boot/s)\n"
+                "not verified: the kernel named by a file that states no build id "
+                "(/boot/System.map-6\\x0a: shifted by 0x1c000000)\n");
     text_free(&b);
 }
 

@@ -12,10 +12,24 @@ equal err "cap.spool: version 3, 10.0 KiB, 1,381 samples over 3.91 s, 1 process,
 used 1,381 samples, 17 distinct stacks, 22 distinct frames
 named 81.8 % of frames (elf 81.8), 0 stacks truncated
 no symbols: $libc ($sysroot$libc: No such file or directory): 1,381 samples
-not verified: 2 modules named without a recorded build id to compare"
+not verified: 2 files named without a recorded build id to compare: /opt/demo/ladder-O2, /opt/demo/plugin.so"
 cp out expected
 run 0 "$spool2folded" "${files[@]}" cap.spool
 same out expected
+
+# A file is one line for all its processes; the most samples come first, what is not verified last.
+run 0 "$spool2folded" -v "${files[@]}" "$stackpulse/ladder/exec-chain.spool"
+[ "$(tail -n +4 err)" = "no symbols: $libc ($sysroot$libc: No such file or directory): 271 samples
+no symbols: [unknown] (the address is in no module): 26 samples
+not verified: 2 files named without a recorded build id to compare: /opt/demo/ladder-O0, /opt/demo/ladder-O2" ] || die "$(<err)"
+
+# Perf maps that are not wanted are no names switched off.
+for maps in none 1,2; do
+    run 0 "$spool2folded" -v --perf-maps=$maps --sysroot "$sysroot" "$stackpulse/python/py312.spool"
+    grep -qx 'no symbols: //anon (perf maps are not used for this process): 291 samples' err || die "$(<err)"
+    grep '^no symbols: ' err | sed 's/.*: \([0-9,]*\) samples*$/\1/' | tr -d , >counts
+    sort -c -rn counts || die "$(<err)"
+done
 
 # What is not selected is not used.
 run 0 "$spool2folded" -v "${files[@]}" --frame-filter=plugin_spin cap.spool

@@ -87,17 +87,29 @@ equal out 'a+0x180 1'
 
 # What the user names as a folder of symbols must be one.
 mkdir one two
-run 0 "$spool2folded" --symbols one --symbols=two --debug-dir absent in
+run 0 "$spool2folded" --symbols one --symbols=two in
+equal err ''
 echo >archive
 mkfifo fifo
-for case in 'absent: No such file or directory' 'archive: symbol archives as files are not supported yet: unpack it' \
-    'fifo: not a directory' 'one/x: No such file or directory' 'archive/x: Not a directory'; do
+for case in 'absent: No such file or directory' 'archive: not a folder (unpack an archive first)' \
+    'fifo: not a folder' 'one/x: No such file or directory' 'archive/x: Not a directory'; do
     rm -f made
     run 1 "$spool2folded" --symbols one --symbols "${case%%:*}" -o made in
     equal out ''
-    equal err "spool2folded: $case"
+    equal err "spool2folded: --symbols $case"
     [ ! -e made ] || die "a document in spite of: $case"
 done
+
+# Other folders that are none cost a warning each, however many spools there are; the environment's cost nothing.
+run 0 "$spool2folded" --sysroot absent --debug-dir absent --debug-dir one --debug-dir archive --perf-map-dir fifo in in
+equal err 'spool2folded: --sysroot absent: No such file or directory
+spool2folded: --debug-dir absent: No such file or directory
+spool2folded: --debug-dir archive: not a folder
+spool2folded: --perf-map-dir fifo: not a folder'
+run 0 "$spool2folded" -q --sysroot absent --debug-dir absent --perf-map-dir absent in
+equal err ''
+SPOOL_DEBUG_DIRS=absent:archive run 0 "$spool2folded" in
+equal err ''
 
 # --progress: nothing unless it is wanted, on standard error alone.
 run 0 "$spool2folded" --no-symbols in

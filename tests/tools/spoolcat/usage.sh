@@ -49,10 +49,14 @@ done
 run 0 "$spoolcat" --stacks --symbols . in
 echo >archive
 run 1 "$spoolcat" --stacks --symbols=absent -o made in in
-equal err 'spoolcat: absent: No such file or directory'
+equal err 'spoolcat: --symbols absent: No such file or directory'
 run 1 "$spoolcat" --stacks --symbols archive in in
 equal out ''
-equal err 'spoolcat: archive: symbol archives as files are not supported yet: unpack it'
+equal err 'spoolcat: --symbols archive: not a folder (unpack an archive first)'
+# Others cost a warning, which is said once, too.
+run 0 "$spoolcat" --stacks --sysroot absent --debug-dir archive --perf-map-dir . in in
+equal err 'spoolcat: --sysroot absent: No such file or directory
+spoolcat: --debug-dir archive: not a folder'
 [ ! -e made ] || die "a file in spite of an error"
 
 # --progress: nothing unless it is wanted, on standard error alone.
