@@ -114,6 +114,11 @@ says "- fde unverified" --debug-dir nowhere "$work/stripped" "$at"
 mkdir -p "d2/$(dirname "$store")" && cp other "d2/$store.debug"
 tells "d2/.*its build id is 1122.*not $id" --debug-dir d2 "$work/stripped" "$at"
 
+row="stripped copy in a symbol folder"
+mkdir copies && cp stripped copies/prog
+says "inner symtab" --symbols copies --debug-dir nowhere --build-id "$id" "$work/prog" "$at"
+says "- fde unverified" --symbols copies --debug-dir nowhere /gone/prog "$at"
+
 row="debug file of a program that was moved"
 fixed=0x00112233445566778899aabbccddeeff00112233
 for base in 400000 10000000; do
