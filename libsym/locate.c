@@ -564,7 +564,7 @@ static int find_debug(struct search *s)
     if (rc == 0)
         rc = search_link(s);
     /* The binary may be a stripped copy of what lies at the recorded path. */
-    if (rc == 0 && size > 0 && s->wanted->path[0] == '/')
+    if (rc == 0 && s->binary.elf != NULL && size > 0 && s->wanted->path[0] == '/')
         rc = try_debug(s, s->root, strdup(s->wanted->path), NULL);
     if (rc == 0 && s->binary.elf != NULL)
         rc = describe_absence(s);
