@@ -550,6 +550,6 @@ bool symint_kernel_find(const struct symint_kernel *k, uint64_t address,
         return false;
     *out = symint_kernel_symbol(k, &k->entries[low - 1]);
     out->start += k->shift;
-    out->end += k->shift;
+    out->end = out->end > UINT64_MAX - k->shift ? UINT64_MAX : out->end + k->shift;
     return true;
 }
