@@ -122,6 +122,8 @@ static void put(struct job *job, const char *text, size_t size)
 static void append(const char *text, size_t size, void *opaque)
 {
     struct job *job = opaque;
+    if (size == 0) /* text is NULL then, now and again */
+        return;
     if (size > MAX_OUTPUT - job->text_size || !make_room(job, size))
         longjmp(job->stop, 1);
     put(job, text, size);
