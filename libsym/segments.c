@@ -71,7 +71,8 @@ int symint_sweep_start(struct symint_sweep *w, struct symint_segments *out, size
     /* Each range begins one segment and its end begins at most one more. */
     if (ranges > (SIZE_MAX / sizeof(struct symint_range) - 1) / 2)
         return SYM_ERR_NOMEM;
-    w->stack = symint_scratch_alloc(ranges + 1, sizeof(*w->stack));
+    /* Seldom deep: pages that are not touched cost nothing, if they are small. */
+    w->stack = malloc((ranges + 1) * sizeof(*w->stack));
     if (w->stack == NULL || segments_alloc(out, 2 * ranges + 1) != 0) {
         symint_sweep_abandon(w);
         return SYM_ERR_NOMEM;
