@@ -1,28 +1,9 @@
 # SPDX-License-Identifier: MIT
 # What names.sh and machine.sh share: a work folder with the program `lookup` in it, and comparing what it says with
-# what readelf says (_expect.awk). Sourced, with $here set to this folder.
-SRC=${SRC:-$(cd "$here/../.." && pwd)}
-CC=${CC:-gcc}
-export LC_ALL=C
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-for tool in nm strip readelf awk gcc; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "skipped: no $tool"
-        exit 77
-    fi
-done
-
-if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
-    library=$BUILD/lib/libsym.a
-else
-    library=$(echo "$SRC"/libsym/*.c)
-fi
-# shellcheck disable=SC2086
-"$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o lookup "$here/lookup.c" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
+# what readelf says (_expect.awk). Sourced.
+. "$(dirname "${BASH_SOURCE[0]}")/_libsym.sh"
+needs nm strip readelf awk gcc
+with_libsym lookup lookup.c
 
 failures=0
 checked=0

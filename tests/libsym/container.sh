@@ -3,38 +3,14 @@
 # A runtime in a container, with process ids, mounts and a root of its own: its perf map is found there by
 # the id that the container knows, as long as it lives, and then beside the capture.
 set -u
-
-here=$(cd "$(dirname "$0")" && pwd)
-SRC=${SRC:-$(cd "$here/../.." && pwd)}
-CC=${CC:-gcc}
+. "$(dirname "$0")/_libsym.sh"
 parent=
-work=$(mktemp -d) || exit 1
-finish()
+at_exit()
 {
     [ -z "$parent" ] || kill -KILL "$parent" 2>/dev/null # and its child with it
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-
-skip()
-{
-    echo "skipped: $*"
-    exit 77
-}
-
-for tool in unshare chroot; do
-    command -v "$tool" >/dev/null || skip "no $tool"
-done
-
-if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
-    library=$BUILD/lib/libsym.a
-else
-    library=$(echo "$SRC"/libsym/*.c)
-fi
-# shellcheck disable=SC2086
-"$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o ask "$here/container.c" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
+needs unshare chroot
+with_libsym ask container.c
 
 # What runs inside: it writes its map, says so, and waits to be killed (or a minute).
 cat >runtime.c <<'END'
@@ -54,7 +30,7 @@ int main(void)
 }
 END
 mkdir -p root/tmp beside
-"$CC" -O1 -static -o root/runtime runtime.c 2>build.log || skip "no static C library: $(tail -n 1 build.log)"
+"$CC" -O1 -static -o root/runtime runtime.c 2>build.log || skip_test "no static C library: $(tail -n 1 build.log)"
 
 # Not root: a user namespace may give what is needed.
 flags=(--fork --kill-child --pid --mount)
@@ -66,7 +42,7 @@ for _ in $(seq 300); do
     kill -0 "$parent" 2>/dev/null || break
     sleep 0.1
 done
-[ -s root/ready ] || skip "no namespaces: $(cat unshare.log)"
+[ -s root/ready ] || skip_test "no namespaces: $(cat unshare.log)"
 inner=$(cat root/ready)
 container= # the child of unshare
 for stat in /proc/[0-9]*/stat; do
@@ -77,7 +53,7 @@ for stat in /proc/[0-9]*/stat; do
     [ "$2" = "$parent" ] && container=${stat#/proc/} && container=${container%/stat}
 done
 [ -n "$container" ] || { echo "FAIL: unshare has no child"; exit 1; }
-[ ! -e "/tmp/perf-$container.map" ] || skip "a process that is gone left /tmp/perf-$container.map"
+[ ! -e "/tmp/perf-$container.map" ] || skip_test "a process that is gone left /tmp/perf-$container.map"
 
 failures=0
 expect() # WHAT EXPECTED ARGS...

@@ -2,19 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Debug links as objcopy writes them and .gnu_debugdata as distributions make it, with objcopy and xz.
 set -eu
-for tool in objcopy xz; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "skipped: no $tool"
-        exit 77
-    fi
-done
+. "$(dirname "$0")/_libsym.sh"
+needs objcopy xz
+with_libsym dump dump_debuginfo.c
 die() {
     echo "FAILED: $*"
     exit 1
 }
-# shellcheck disable=SC2086 # lists of options
-"$CC" -std=gnu11 -D_GNU_SOURCE $SANITIZE_FLAGS -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o dump "$SRC/tests/libsym/dump_debuginfo.c" "$BUILD/lib/libsym.a" $SYM_LIBS
 
 echo 'static int a(int x) { return x + 1; } int b(int x) { return a(x); } int main(void) { return b(-1); }' >p.c
 "$CC" -g -O0 -o program p.c

@@ -3,29 +3,9 @@
 # Compares libsym's reading of .eh_frame with readelf's, on objects of several compilers, linkers and machines,
 # with and without section headers.
 set -u
-
-here=$(cd "$(dirname "$0")" && pwd)
-SRC=${SRC:-$(cd "$here/../.." && pwd)}
-CC=${CC:-gcc}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-for tool in readelf awk gcc; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "skipped: no $tool"
-        exit 77
-    fi
-done
-
-if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
-    library=$BUILD/lib/libsym.a
-else
-    library=$(echo "$SRC"/libsym/*.c)
-fi
-# shellcheck disable=SC2086
-"$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o fdes "$here/fdes.c" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
+. "$(dirname "$0")/_libsym.sh"
+needs readelf awk gcc
+with_libsym fdes fdes.c
 
 # ---- sources ----
 

@@ -3,22 +3,11 @@
 # Which file a module's names come from (symbolization.md section 4): the recorded path, roots, symbol
 # folders, stores by build id, debug links, what a stripped file carries, deleted files; and what is refused.
 set -u
-
-here=$(cd "$(dirname "$0")" && pwd)
-SRC=${SRC:-$(cd "$here/../.." && pwd)}
-CC=${CC:-gcc}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-for tool in nm strip objcopy readelf gcc xz; do
-    command -v "$tool" >/dev/null || { echo "skipped: no $tool"; exit 77; }
-done
+. "$(dirname "$0")/_libsym.sh"
+needs nm strip objcopy readelf gcc xz
+with_libsym ask ask.c
 lzma=
 case $SYM_LIBS in *-llzma*) lzma=1 ;; esac
-# shellcheck disable=SC2086
-"$CC" -std=gnu11 -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -o ask "$here/ask.c" \
-    "$BUILD/lib/libsym.a" $SYM_LIBS || exit 1
 
 failures=0
 checked=0

@@ -5,9 +5,8 @@
 # function, so that the whole takes less than a minute.
 #   MACHINE_BUDGET=N   functions per file, 10000 unless given
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=_compare.sh
-. "$here/_compare.sh"
+. "$(dirname "$0")/_compare.sh"
 
 files=0
 

@@ -3,9 +3,8 @@
 # Compares libsym's names with what readelf says, on objects of several compilers, linkers and kinds: the first,
 # the middle and the last byte of every function, and the byte behind it.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=_compare.sh
-. "$here/_compare.sh"
+. "$(dirname "$0")/_compare.sh"
 
 # ---- sources ----
 

@@ -5,29 +5,9 @@
 #   slots   what the disassembly and readelf's relocations say, also where bfd has no labels: every jump through
 #           a slot, every pushed relocation number, every header
 set -u
-
-here=$(cd "$(dirname "$0")" && pwd)
-SRC=${SRC:-$(cd "$here/../.." && pwd)}
-CC=${CC:-gcc}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-for tool in objdump readelf nm strip awk gcc g++; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "skipped: no $tool"
-        exit 77
-    fi
-done
-
-if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
-    library=$BUILD/lib/libsym.a
-else
-    library=$(echo "$SRC"/libsym/*.c)
-fi
-# shellcheck disable=SC2086
-"$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-    -o stubs "$here/stubs.c" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
+. "$(dirname "$0")/_libsym.sh"
+needs objdump readelf nm strip awk gcc g++
+with_libsym stubs stubs.c
 
 # ---- sources ----
 
