@@ -10,6 +10,7 @@
  *   --inode N        recorded inode
  *   --same-boot      the capture was made just now
  */
+#include "origin_name.h"
 #include "spool/sym.h"
 
 #include <inttypes.h>
@@ -17,24 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static const char *origin_name(enum sym_origin origin)
-{
-    switch (origin) {
-    case SYM_ORIGIN_SYMTAB:
-        return "symtab";
-    case SYM_ORIGIN_DYNSYM:
-        return "dynsym";
-    case SYM_ORIGIN_MINIDEBUG:
-        return "minidebug";
-    case SYM_ORIGIN_PLT:
-        return "plt";
-    case SYM_ORIGIN_FDE:
-        return "fde";
-    default:
-        return sym_origin_text(origin);
-    }
-}
 
 static size_t parse_hex(const char *text, uint8_t *bytes, size_t room)
 {

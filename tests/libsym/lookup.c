@@ -7,6 +7,7 @@
  * "-" for what is unknown; START is in the terms of OFFSET.
  */
 #include "context.h"
+#include "origin_name.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,24 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char *origin_name(enum sym_origin origin)
-{
-    switch (origin) {
-    case SYM_ORIGIN_SYMTAB:
-        return "symtab";
-    case SYM_ORIGIN_DYNSYM:
-        return "dynsym";
-    case SYM_ORIGIN_MINIDEBUG:
-        return "minidebug";
-    case SYM_ORIGIN_PLT:
-        return "plt";
-    case SYM_ORIGIN_FDE:
-        return "fde";
-    default:
-        return sym_origin_text(origin);
-    }
-}
 
 static int by_address(const char *path)
 {
