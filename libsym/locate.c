@@ -527,24 +527,34 @@ static int search_link(struct search *s)
     return rc;
 }
 
-/* Says in which folders no debug file was found. */
+/* The debug directories as one text, as far as there is room. */
+static void list_debug_dirs(const struct symint_search_options *o, char *text, size_t room)
+{
+    const char *const *dirs = o->debug_dir_count > 0 ? o->debug_dirs : default_debug_dirs;
+    size_t count = o->debug_dir_count > 0 ? o->debug_dir_count : 1;
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < room; i++) {
+        int n = snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "", dirs[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Says where no debug file was found. */
 static int describe_absence(struct search *s)
 {
-    const struct symint_search_options *o = s->options;
+    char dirs[1024] = "";
     size_t size;
     const uint8_t *id = debug_id(s, &size);
     struct symint_debug_link link;
-    const char *dir = o->debug_dir_count > 0 ? o->debug_dirs[0] : default_debug_dirs[0];
     if (s->out->detail[0] != '\0')
         return 0;
+    list_debug_dirs(s->options, dirs, sizeof(dirs));
     if (size > 0)
-        return set_detail(s, "%s: stripped, and no debug file for build id %s in %s%s",
-                          s->binary.path, hex(id, size).text, dir,
-                          o->debug_dir_count > 1 ? " and the other folders" : "");
+        return set_detail(s, "%s: stripped, and no debug file for build id %s in %s",
+                          s->binary.path, hex(id, size).text, dirs);
     if (symint_debug_link_read(s->binary.elf, &link))
-        return set_detail(s, "%s: stripped, and no debug file %s beside it or in %s%s",
-                          s->binary.path, link.name, dir,
-                          o->debug_dir_count > 1 ? " and the other folders" : "");
+        return set_detail(s, "%s: stripped, and no debug file %s beside it or in %s",
+                          s->binary.path, link.name, dirs);
     return set_detail(s, "%s: stripped, and nothing tells which debug file is its own",
                       s->binary.path);
 }
