@@ -199,8 +199,11 @@ static int check_identity(struct search *s, const struct opened *f)
     if (f->fd < 0 || fstat(f->fd, &st) != 0)
         return 1;
     if (w->has_file_state) {
-        int64_t mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-        s->verified = (uint64_t)st.st_size == w->file_size_bytes && mtime_ns == w->file_mtime_ns;
+        /* Unsigned: a file may claim a time that has no room. */
+        uint64_t mtime_ns =
+            (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+        s->verified =
+            (uint64_t)st.st_size == w->file_size_bytes && mtime_ns == (uint64_t)w->file_mtime_ns;
         if (s->verified)
             return 1;
         if (!worth_telling(s, SYM_MISS_BUILD_ID))
@@ -443,7 +446,7 @@ static const uint8_t *debug_id(const struct search *s, size_t *size)
     return s->wanted->build_id;
 }
 
-/* Tries a debug file, which is known by its build id, or by its CRC-32 when either side has none;
+/* Tries a debug file, which is known by its build id, else by the CRC-32 of a link (NULL: none);
  * takes path. 1: it is the one; 0; SYM_ERR_NOMEM. */
 static int try_debug(struct search *s, const char *root, char *path, const uint32_t *crc32)
 {

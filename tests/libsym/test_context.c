@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -411,6 +412,71 @@ static void what_one_capture_found_does_not_answer_for_another(void **state)
     unlink(at("changing"));
     assert_int_equal(sym_capture_begin(c, &now), 0);
     assert_int_equal(ask(c, add(c, at("changing"), NULL), 0x14)->miss, SYM_MISS_NO_FILE);
+    sym_context_free(c);
+}
+
+static uint32_t flags_of(struct sym_context *c, struct sym_module m, enum sym_miss *miss)
+{
+    const struct sym_frame *f;
+    size_t count;
+    struct sym_query q = {.abs = START + 0x14, .rel = 0x1014};
+    m.size = sizeof(m);
+    m.start = START;
+    m.end = START + 0x1000;
+    m.file_offset = 0x1000;
+    assert_int_equal(sym_module_add(c, &m, &q.module), 0);
+    assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+    *miss = f->miss;
+    return f->flags;
+}
+
+static void without_a_build_id_size_and_time_are_compared(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    struct stat st;
+    enum sym_miss miss;
+    assert_int_equal(stat(at("no_id"), &st), 0);
+    struct sym_module m = {.path = at("no_id"),
+                           .has_file_state = true,
+                           .file_size_bytes = (uint64_t)st.st_size,
+                           .file_mtime_ns =
+                               (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+    assert_int_equal(flags_of(c, m, &miss), 0);
+    assert_int_equal(miss, SYM_MISS_NONE);
+    m.file_mtime_ns++;
+    flags_of(c, m, &miss);
+    assert_int_equal(miss, SYM_MISS_BUILD_ID);
+    m.file_mtime_ns--;
+    m.file_size_bytes++;
+    flags_of(c, m, &miss);
+    assert_int_equal(miss, SYM_MISS_BUILD_ID);
+    sym_context_free(c);
+}
+
+static void on_the_same_boot_an_unchanged_inode_is_the_file(void **state)
+{
+    (void)state;
+    struct sym_context *c = open_with(NULL);
+    struct stat st;
+    enum sym_miss miss;
+    assert_int_equal(stat(at("no_id"), &st), 0);
+    struct sym_module m = {.path = at("no_id"),
+                           .inode = st.st_ino,
+                           .dev_major = major(st.st_dev),
+                           .dev_minor = minor(st.st_dev)};
+    struct sym_capture later = {.size = sizeof(later),
+                                .has_start_time = true,
+                                .start_time_us = ((uint64_t)st.st_ctim.tv_sec + 2) * 1000000};
+    assert_int_equal(flags_of(c, m, &miss), SYM_FLAG_UNVERIFIED); /* no capture */
+    assert_int_equal(sym_capture_begin(c, &later), 0);
+    assert_int_equal(flags_of(c, m, &miss), 0);
+    m.inode++;
+    assert_int_equal(flags_of(c, m, &miss), SYM_FLAG_UNVERIFIED);
+    m.inode--;
+    later.start_time_us -= 3000000; /* it was changed after that */
+    assert_int_equal(sym_capture_begin(c, &later), 0);
+    assert_int_equal(flags_of(c, m, &miss), SYM_FLAG_UNVERIFIED);
     sym_context_free(c);
 }
 
@@ -921,6 +987,8 @@ int main(void)
         cmocka_unit_test(tables_beyond_the_limit_are_dropped_and_read_again),
         cmocka_unit_test(a_shared_file_is_read_again_where_it_was_found),
         cmocka_unit_test(what_one_capture_found_does_not_answer_for_another),
+        cmocka_unit_test(without_a_build_id_size_and_time_are_compared),
+        cmocka_unit_test(on_the_same_boot_an_unchanged_inode_is_the_file),
         cmocka_unit_test(many_queries_get_the_answers_of_single_ones),
         cmocka_unit_test(thousands_of_answers_are_remembered),
         cmocka_unit_test(python_machinery_is_marked),
