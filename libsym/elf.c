@@ -47,6 +47,11 @@ enum read_result symint_elf_read(const struct symint_input *in, uint64_t offset,
     return READ_OK;
 }
 
+bool symint_elf_is_hole(const struct symint_input *in, uint64_t size)
+{
+    return size > LARGE_TABLE && in->stored_bytes > 0 && size / MAX_PACKING > in->stored_bytes;
+}
+
 int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t size, uint8_t **out,
                     enum sym_miss *miss)
 {
@@ -54,8 +59,7 @@ int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t siz
     *miss = SYM_MISS_DAMAGED;
     if (offset > in->size || size > in->size - offset || size >= SIZE_MAX)
         return 0;
-    /* Of a file that is nearly all holes a large table is only a claim, though it is inside. */
-    if (size > LARGE_TABLE && in->stored_bytes > 0 && size / MAX_PACKING > in->stored_bytes)
+    if (symint_elf_is_hole(in, size))
         return 0;
     uint8_t *data = symint_scratch_alloc((size_t)size + 1, 1);
     if (data == NULL)

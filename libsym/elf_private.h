@@ -115,6 +115,10 @@ enum read_result { READ_OK, READ_SHORT, READ_FAILED };
 enum read_result symint_elf_read(const struct symint_input *in, uint64_t offset, uint64_t size,
                                  void *buffer);
 
+/* Whether a table of that size is only a claim, though it is inside the file: that is nearly all
+ * holes. */
+bool symint_elf_is_hole(const struct symint_input *in, uint64_t size);
+
 /* The same into memory of its own with a NUL behind. *miss is NONE on success. */
 int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t size, uint8_t **out,
                     enum sym_miss *miss);

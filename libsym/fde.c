@@ -595,6 +595,8 @@ static int read_place(struct reader *r, uint64_t offset, uint64_t size, uint64_t
         return 0;
     r->offset = offset;
     r->size = size < in->size - offset ? size : in->size - offset;
+    if (symint_elf_is_hole(in, r->size))
+        return 0;
     r->vaddr = vaddr;
     r->window_at = 0;
     r->window_size = 0;

@@ -39,7 +39,8 @@ struct search {
     struct opened binary;
     const char *binary_root; /* in which the binary was found; NULL: ours */
     struct opened debug;
-    bool outside; /* a file of ours is tried for a process with a root of its own */
+    bool root_unknown; /* the process has a root that we may not enter */
+    bool outside;      /* a file of ours is tried for a process with a root of its own */
     bool verified;
     struct symint_located *out;
 };
@@ -162,16 +163,16 @@ static int open_in(const char *root, char *path, struct opened *f, enum sym_miss
 
 static bool has_inode(const struct search *s, const struct stat *st)
 {
-    return s->wanted->inode != 0 && (uint64_t)st->st_ino == s->wanted->inode;
+    const struct symint_wanted *w = s->wanted;
+    return w->inode != 0 && (uint64_t)st->st_ino == w->inode && major(st->st_dev) == w->dev_major &&
+           minor(st->st_dev) == w->dev_minor;
 }
 
 /* On the same boot a file of the recorded number that has not changed since is that file. */
 static bool same_inode(const struct search *s, const struct stat *st)
 {
-    const struct symint_wanted *w = s->wanted;
     return has_inode(s, st) && s->options->boot == SYMINT_BOOT_SAME &&
-           s->options->has_capture_time && major(st->st_dev) == w->dev_major &&
-           minor(st->st_dev) == w->dev_minor && st->st_ctim.tv_sec >= 0 &&
+           s->options->has_capture_time && st->st_ctim.tv_sec >= 0 &&
            (uint64_t)st->st_ctim.tv_sec < s->options->capture_time_us / 1000000;
 }
 
@@ -343,7 +344,7 @@ static int try_held(struct search *s)
     if (fd < 0)
         return 0;
     /* A process that has run another file of that name since holds that one. */
-    bool same = fstat(fd, &st) == 0 && has_inode(s, &st);
+    bool same = fstat(fd, &st) == 0 && (uint64_t)st.st_ino == w->inode;
     if (w->inode != 0 && !same) {
         close(fd);
         return 0;
@@ -366,7 +367,9 @@ static int search_path(struct search *s)
 {
     const struct symint_wanted *w = s->wanted;
     size_t suffix = sizeof(deleted) - 1;
+    s->outside = s->root_unknown;
     int rc = try_binary(s, s->root, strdup(w->path));
+    s->outside = false;
     /* Some recorders see paths from outside. */
     if (rc == 0 && w->live_root && s->root != NULL && s->options->sysroot == NULL &&
         s->out->miss == SYM_MISS_NO_FILE) {
@@ -599,6 +602,7 @@ static int build(struct search *s)
         debug = NULL;
         s->verified = true;
     }
+    bool symbols = symint_elf_has_symtab(main->elf);
     int rc = symint_elf_index(main->elf, debug, &miss, &why, &note);
     if (rc != 0)
         return rc;
@@ -611,6 +615,7 @@ static int build(struct search *s)
         rc = set_detail(s, "%s: %s", main->path, note);
     s->out->miss = SYM_MISS_NONE;
     s->out->unverified = !s->verified;
+    s->out->complete = main == &s->binary && (symbols || debug != NULL);
     s->out->elf = main->elf;
     main->elf = NULL;
     return rc;
@@ -630,7 +635,7 @@ static int choose_root(struct search *s)
         if (s->root != NULL && access(s->root, X_OK) != 0) {
             free(s->root);
             s->root = NULL;
-            s->outside = s->wanted->inode != 0;
+            s->root_unknown = s->wanted->inode != 0;
             return 0;
         }
     } else {

@@ -43,6 +43,7 @@ struct symint_located {
     struct symint_elf *elf; /* with its index; NULL: miss tells why */
     enum sym_miss miss;
     bool unverified; /* used although nothing says that it is the recorded file */
+    bool complete;   /* program and symbols: as good for every file of that build */
     const char *
         detail; /* of a miss, or of symbols that are missing; in the arena; "" for nothing to say */
 };

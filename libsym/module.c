@@ -260,7 +260,19 @@ static int find_module_file(struct symint_registry *r, struct symint_strings *s,
         if (rc == 0)
             wanted.shared = r->files[index];
     }
-    return rc != 0 ? rc : find_file(r, s, &wanted, file);
+    if (rc == 0)
+        rc = find_file(r, s, &wanted, file);
+    if (rc != 0)
+        return rc;
+    /* A file that was not found may still be held by this process. */
+    struct symint_file *f = r->files[*file];
+    if (wanted.wanted.live_pid > 0 && f->wanted.live_pid != wanted.wanted.live_pid &&
+        f->image != NULL && f->image->located.elf == NULL &&
+        f->image->located.miss != SYM_MISS_NONE) {
+        symint_file_invalidate(r, f);
+        f->wanted = wanted.wanted;
+    }
+    return 0;
 }
 
 /* ---- images ---- */
@@ -357,6 +369,17 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
             free(image);
         return rc;
     }
+    if (located.elf == NULL && image->users > 1) {
+        /* The others look where they know it to be. */
+        struct symint_image *own = calloc(1, sizeof(*own));
+        if (own == NULL)
+            return SYM_ERR_NOMEM;
+        stop_sharing(image);
+        image->by = NULL;
+        image->users--;
+        image = own;
+        image->users = 1;
+    }
     image->located = located;
     image->serial = ++r->serial;
     image->by = by;
@@ -365,7 +388,7 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
         stop_sharing(image);
         return 0;
     }
-    if (f->shared != NULL && f->shared->image == NULL) {
+    if (located.complete && f->shared != NULL && f->shared->image == NULL) {
         f->shared->image = image;
         image->shared = f->shared;
     }

@@ -331,6 +331,22 @@ static void files_of_one_build_share_tables_wherever_they_are(void **state)
     sym_context_free(c);
 }
 
+static void a_stripped_copy_does_not_answer_for_the_whole_file(void **state)
+{
+    (void)state;
+    static const struct image_symbol exported[] = {
+        {"exported", 0x80, 0x10, STT_FUNC, STB_GLOBAL, 0, false}};
+    struct image image = {.dynamic = exported, .dynamic_count = 1, .build_id = ID};
+    size_t size;
+    uint8_t *data = image_build(&image, &size);
+    put("stripped", data, size);
+    free(data);
+    struct sym_context *c = open_with(NULL);
+    assert_int_equal(ask(c, add(c, at("stripped"), ID), 0x14)->miss, SYM_MISS_NO_SYMBOL);
+    assert_string_equal(ask(c, add(c, at("good"), ID), 0x14)->name, "a::b(int)");
+    sym_context_free(c);
+}
+
 static void a_module_that_was_invalidated_is_looked_for_again(void **state)
 {
     (void)state;
@@ -983,6 +999,7 @@ int main(void)
         cmocka_unit_test(the_sysroot_holds_links_too),
         cmocka_unit_test(mappings_of_one_file_share_tables_and_answers),
         cmocka_unit_test(files_of_one_build_share_tables_wherever_they_are),
+        cmocka_unit_test(a_stripped_copy_does_not_answer_for_the_whole_file),
         cmocka_unit_test(a_module_that_was_invalidated_is_looked_for_again),
         cmocka_unit_test(tables_beyond_the_limit_are_dropped_and_read_again),
         cmocka_unit_test(a_shared_file_is_read_again_where_it_was_found),

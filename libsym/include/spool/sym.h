@@ -160,7 +160,8 @@ struct sym_capture {
  * a process only if it is not younger than the capture, and a map in /tmp only if its time does
  * not say that another process wrote it. The same boot is: equal boot ids, or, without one, a
  * start time that is not before this boot and no other release. Without this call, nothing is known and no running
- * process is asked. What is known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM;
+ * process is asked. A module's first query is to come before the next capture begins. What is
+ * known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM;
  * ERR_MISUSE. */
 SYM_MUST_CHECK int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture);
 
