@@ -5,7 +5,7 @@
 
 #include "elf.h"
 
-/* Whether sections other than symbol tables may be compressed that way here. */
+/* Whether .gnu_debugdata, which is packed with xz, can be read here. */
 #ifdef SPOOL_HAVE_LZMA
 #define SYMINT_HAVE_LZMA 1
 #else
