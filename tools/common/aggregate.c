@@ -65,6 +65,7 @@ static void add_other(struct aggregate *a, const struct pending_sample *p)
     if (c->count++ == 0) {
         c->source = p->source;
         c->stack = p->stack;
+        c->first = p->index;
         a->other_count++;
     }
 }
@@ -79,6 +80,8 @@ static void grow_slots(struct aggregate *a, uint32_t stack)
         capacity = (size_t)stack + 1;
     a->slots = cli_realloc(a->slots, capacity, sizeof *a->slots);
     memset(a->slots + a->slot_capacity, 0, (capacity - a->slot_capacity) * sizeof *a->slots);
+    if (a->options.order)
+        a->slot_first = cli_realloc(a->slot_first, capacity, sizeof *a->slot_first);
     a->slot_capacity = capacity;
 }
 
@@ -108,12 +111,15 @@ static void count_pending(struct aggregate *a)
         const struct pending_sample *p = &a->pending[i];
         struct stack_slot *slot = &a->slots[p->stack];
 
-        if (slot->count == 0)
+        if (slot->count == 0) {
             *slot = (struct stack_slot){.source = p->source, .count = 1};
-        else if (slot->source == p->source && slot->count < UINT32_MAX)
+            if (a->slot_first)
+                a->slot_first[p->stack] = p->index;
+        } else if (slot->source == p->source && slot->count < UINT32_MAX) {
             slot->count++;
-        else
+        } else {
             others[other_count++] = *p;
+        }
     }
     a->pending_count = 0;
     if (other_count == 0)
@@ -160,9 +166,11 @@ static void take_sample(struct aggregate *a, const struct spool_sample *sample,
     if (a->options.source_stats)
         update_stats(a, source, sample->time_ns, interval_ns);
     if (a->options.runs)
-        runs_add(a->runs, source, sample->time_ns, sample->stack);
+        runs_add(a->runs,
+                 a->options.runs == AGGREGATE_EVENTS ? 0 : names_thread(a->names, sample->thread),
+                 source, sample->time_ns, sample->stack);
     a->pending[a->pending_count++] =
-        (struct pending_sample){.source = source, .stack = sample->stack};
+        (struct pending_sample){.source = source, .stack = sample->stack, .index = a->samples};
     if (a->pending_count == PENDING_SAMPLES)
         count_pending(a);
 }
@@ -181,48 +189,83 @@ static void take_annotation(struct aggregate *a, const struct spool_reader *read
         names_begin_epoch(a->names, a->epochs.now);
 }
 
-int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
-                   struct tool_input *in, struct progress *progress)
+/* Names deselect samples at the end only, so the earliest may go. */
+static struct run_store *make_runs(enum aggregate_runs kind, uint64_t interval_ns, bool by_names)
+{
+    if (kind == AGGREGATE_EVENTS)
+        return runs_new(RUNS_NEVER, 0, false);
+    if (kind == AGGREGATE_TIMED_RUNS && interval_ns > 0)
+        return runs_new(RUNS_WITHOUT_GAP, interval_ns, by_names);
+    return runs_new(RUNS_ADJACENT, 0, false);
+}
+
+void aggregate_begin(struct aggregate *a, const struct aggregate_options *options,
+                     const struct spool_reader *reader)
 {
     const struct select_options *select = options->select;
-    bool everything = !select || select_everything(select);
-    bool by_time = !everything && (select->has_from || select->has_to);
-    bool by_id = !everything && (select->has_pids || select->has_tids);
-    uint64_t interval_ns = spool_reader_header(in->reader)->interval_ns;
-    struct spool_reader *reader = in->reader;
-    struct spool_counts counts;
-    struct spool_record rec;
-    int rc;
 
     memset(a, 0, sizeof *a);
     a->options = *options;
     /* Names deselect whole sources at the end: first and last time must be known of each then. */
     a->options.source_stats |= by_names(select);
+    a->everything = !select || select_everything(select);
+    a->by_time = !a->everything && (select->has_from || select->has_to);
+    a->by_id = !a->everything && (select->has_pids || select->has_tids);
+    a->interval_ns = spool_reader_header(reader)->interval_ns;
     a->names = names_new(options->per_thread);
     if (options->runs)
-        a->runs = runs_new();
+        a->runs = make_runs(options->runs, a->interval_ns, by_names(select));
+}
+
+void aggregate_record(struct aggregate *a, const struct spool_reader *reader,
+                      const struct spool_record *rec)
+{
+    names_record(a->names, rec);
+    if (rec->type == SPOOL_RECORD_ANNOTATION)
+        take_annotation(a, reader, &rec->annotation);
+}
+
+/* Takes the time of a sample in; false when ids or time deselect it. */
+static inline bool see_sample(struct aggregate *a, const struct spool_sample *sample)
+{
+    if (sample->index == 0)
+        a->file_first_ns = a->file_low_ns = a->file_high_ns = sample->time_ns;
+    if (sample->time_ns < a->file_low_ns)
+        a->file_low_ns = sample->time_ns;
+    if (sample->time_ns > a->file_high_ns)
+        a->file_high_ns = sample->time_ns;
+    if (a->by_id && !select_ids(a->options.select, sample->pid, sample->tid))
+        return false;
+    return !a->by_time || select_time(a->options.select, a->file_first_ns, sample->time_ns);
+}
+
+bool aggregate_sees(struct aggregate *a, const struct spool_sample *sample)
+{
+    a->file_samples = sample->index + 1;
+    return see_sample(a, sample);
+}
+
+int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
+                   struct tool_input *in, struct progress *progress)
+{
+    struct spool_reader *reader = in->reader;
+    struct spool_counts counts;
+    struct spool_record rec;
+    int rc;
+
+    aggregate_begin(a, options, reader);
     while ((rc = spool_reader_next(reader, &rec)) > 0) {
         if (rec.type != SPOOL_RECORD_SAMPLE) {
-            names_record(a->names, &rec);
-            if (rec.type == SPOOL_RECORD_ANNOTATION)
-                take_annotation(a, reader, &rec.annotation);
+            aggregate_record(a, reader, &rec);
             continue;
         }
         if (progress)
             progress_tick(progress, rec.sample.index + 1);
-        if (rec.sample.index == 0)
-            a->file_first_ns = a->file_low_ns = a->file_high_ns = rec.sample.time_ns;
-        if (rec.sample.time_ns < a->file_low_ns)
-            a->file_low_ns = rec.sample.time_ns;
-        if (rec.sample.time_ns > a->file_high_ns)
-            a->file_high_ns = rec.sample.time_ns;
-        if (by_id && !select_ids(select, rec.sample.pid, rec.sample.tid))
+        if (!see_sample(a, &rec.sample))
             continue;
-        if (by_time && !select_time(select, a->file_first_ns, rec.sample.time_ns))
-            continue;
-        take_sample(a, &rec.sample, interval_ns);
+        take_sample(a, &rec.sample, a->interval_ns);
         a->samples++;
-        if (everything)
+        if (a->everything)
             continue;
         if (!a->has_time || rec.sample.time_ns < a->first_ns)
             a->first_ns = rec.sample.time_ns;
@@ -233,7 +276,7 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
     count_pending(a);
     spool_reader_counts(reader, &counts);
     a->file_samples = counts.samples;
-    if (everything) {
+    if (a->everything) {
         a->has_time = counts.samples > 0;
         a->first_ns = a->file_low_ns;
         a->last_ns = a->file_high_ns;
@@ -361,7 +404,7 @@ static void merge_cells(struct aggregate *a, const size_t *end, const size_t *mi
             const struct cell *c = first ? &a->cells[i++] : &a->cells[j++];
 
             if (n > 0 && merged[n - 1].source == c->source && merged[n - 1].stack == c->stack)
-                merged[n - 1].count += c->count;
+                merged[n - 1].count += c->count; /* of equal ones the slot's is first */
             else
                 merged[n++] = *c;
         }
@@ -392,10 +435,15 @@ static void make_cells(struct aggregate *a)
     a->cells = cli_realloc(NULL, a->cell_count ? a->cell_count : 1, sizeof *a->cells);
     for (size_t i = 0; i < a->slot_capacity; i++)
         if (slot_counts(a, i))
-            a->cells[next[a->slots[i].source]++] = (struct cell){
-                .source = a->slots[i].source, .stack = (uint32_t)i, .count = a->slots[i].count};
+            a->cells[next[a->slots[i].source]++] =
+                (struct cell){.source = a->slots[i].source,
+                              .stack = (uint32_t)i,
+                              .count = a->slots[i].count,
+                              .first = a->slot_first ? a->slot_first[i] : 0};
     free(a->slots);
+    free(a->slot_first);
     a->slots = NULL;
+    a->slot_first = NULL;
     a->slot_capacity = 0;
     memcpy(middle, next, source_count * sizeof *middle);
     for (size_t i = 0; i < other_count; i++)
@@ -426,6 +474,7 @@ void aggregate_free(struct aggregate *a)
     free(a->source_selected);
     free(a->cells);
     free(a->slots);
+    free(a->slot_first);
     free(a->others);
     memset(a, 0, sizeof *a);
 }

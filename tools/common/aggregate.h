@@ -14,11 +14,20 @@
 #include "progress.h"
 #include "runs.h"
 
+/* What is kept in time order. */
+enum aggregate_runs {
+    AGGREGATE_NO_RUNS = 0,
+    AGGREGATE_RUNS, /* by thread, whatever is between them in time; needs per_thread */
+    AGGREGATE_TIMED_RUNS, /* by thread, apart where there is a gap (if the spool states an interval); the same */
+    AGGREGATE_EVENTS /* every sample, as if of thread 0 */
+};
+
 struct aggregate_options {
     bool per_thread;   /* sources are threads */
     bool source_stats; /* first, last and gaps of each source */
     bool epochs; /* sources end where names of the kernel may change: for those who ask for names */
-    bool runs;   /* keep runs of each source in time order; needs per_thread */
+    bool order;  /* cells know which sample was their first */
+    enum aggregate_runs runs;
     const struct select_options *select; /* --comm and --thread are applied by aggregate_finish */
 };
 
@@ -35,6 +44,7 @@ struct cell {
     uint32_t source;
     uint32_t stack;
     uint64_t count;
+    uint64_t first; /* with options.order: which of the samples, counted from 0, was the first */
 };
 
 /* Samples are counted in batches; see aggregate.c. */
@@ -42,6 +52,7 @@ struct cell {
 struct pending_sample {
     uint32_t source;
     uint32_t stack;
+    uint64_t index; /* among those that count */
 };
 
 struct aggregate {
@@ -49,13 +60,15 @@ struct aggregate {
     struct names *names;
     struct notes notes;
     struct epochs epochs;       /* with options.epochs */
-    struct run_store *runs;     /* with options.runs */
+    struct run_store *runs;     /* with options.runs, by names_thread */
     struct source_stats *stats; /* by source; samples only, unless source_stats */
     size_t stats_capacity;
     bool *source_selected; /* after aggregate_finish: whether --comm and --thread keep it */
     struct cell
         *cells; /* after aggregate_finish: ascending source, then stack; selected sources only */
     size_t cell_count;
+    uint64_t interval_ns;
+    bool everything, by_time, by_id;    /* what options.select asks for */
     uint64_t samples;                   /* selected */
     bool has_time;                      /* at least one selected sample */
     uint64_t first_ns, last_ns;         /* of the selected samples */
@@ -65,6 +78,7 @@ struct aggregate {
 
     /* Counting: one slot a stack for the source that had it first, a hash for all further sources. */
     struct stack_slot *slots;
+    uint64_t *slot_first; /* with options.order */
     size_t slot_capacity;
     struct cell *others; /* count 0: free */
     size_t other_count, other_capacity;
@@ -76,6 +90,15 @@ struct aggregate {
  * counted. Ends the tool without memory. */
 int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
                    struct tool_input *in, struct progress *progress);
+
+/* The same piece by piece, for those who show samples while they arrive: nothing is counted then. Names, notes and
+ * epochs are those of what was seen so far. aggregate_record takes all records but samples. */
+void aggregate_begin(struct aggregate *a, const struct aggregate_options *options,
+                     const struct spool_reader *reader);
+void aggregate_record(struct aggregate *a, const struct spool_reader *reader,
+                      const struct spool_record *rec);
+/* Takes the time of a sample in. False when --pid, --tid, --from or --to deselect it. */
+bool aggregate_sees(struct aggregate *a, const struct spool_sample *sample);
 
 /* Applies the name selection and makes the cells. Returns 0, or -1 after an error message (spill file). */
 int aggregate_finish(struct aggregate *a);

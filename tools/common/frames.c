@@ -93,6 +93,8 @@ void frames_placeholder(struct frame_names *n, const char *name, const struct sh
 {
     memset(out, 0, sizeof *out);
     out->flags = FRAME_PLACEHOLDER;
+    out->module_id = SPOOL_NO_ID;
+    out->level_count = 1;
     text_clean(name, strlen(name), &n->name);
     take_name(n, shape, out);
 }
@@ -140,6 +142,9 @@ void frames_name(struct frame_names *n, const struct resolved *r, size_t index,
     out->abs = r->abs;
     out->rel = r->rel;
     out->source_module = r->module;
+    out->module_id = r->module_id;
+    out->level = (uint32_t)index;
+    out->level_count = (uint32_t)frames_count(r);
     if (r->kernel) {
         out->flags |= FRAME_KERNEL;
         out->kind = SYM_KIND_KERNEL;

@@ -39,7 +39,10 @@ struct out_frame {
     enum sym_kind kind;
     enum sym_miss miss;
     const struct spool_module *source_module; /* NULL: none */
+    uint32_t module_id;                       /* its id; SPOOL_NO_ID: none */
     uint64_t rel;
+    uint32_t level;              /* in its inline chain, 0 is the innermost ... */
+    uint32_t level_count;        /* ... of so many */
     uint64_t offset;             /* from the function's start */
     const struct sym_frame *sym; /* NULL with --no-symbols and for placeholders */
 };

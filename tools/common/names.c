@@ -55,6 +55,7 @@ struct source_entry {
     uint32_t state;
     uint32_t group; /* struct source has the meaning */
     uint64_t tid;
+    uint32_t thread_number;
     struct text thread;
 };
 
@@ -324,6 +325,11 @@ static void take_thread(struct names *n, const struct spool_thread *th)
     n->thread_count++;
 }
 
+uint32_t names_thread(const struct names *n, uint32_t spool_thread)
+{
+    return n->threads[spool_thread].name;
+}
+
 void names_begin_epoch(struct names *n, uint32_t epoch)
 {
     n->kernel_epoch = epoch;
@@ -410,8 +416,11 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample)
     t->name_generation = name->generation;
     n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
     group = same ? n->sources[t->source].group : (uint32_t)n->source_count;
-    n->sources[n->source_count] = (struct source_entry){
-        .state = state, .group = group, .tid = t->tid, .thread = name->latest};
+    n->sources[n->source_count] = (struct source_entry){.state = state,
+                                                        .group = group,
+                                                        .tid = t->tid,
+                                                        .thread_number = t->name,
+                                                        .thread = name->latest};
     t->source = (uint32_t)n->source_count++;
     return t->source;
 }
@@ -450,6 +459,7 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
     *out = (struct source){.pid = p->pid,
                            .has_tid = n->per_thread,
                            .tid = e->tid,
+                           .thread_number = e->thread_number,
                            .comm = comm.data,
                            .comm_size = comm.size,
                            .thread = thread.data,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store of runs. Samples of a source pass a window, which sorts them, on their way into its open run; runs that
- * ended are in chunks, linked a source, in slabs that are plain memory first and an unlinked file later. Nothing is
- * moved on at the end, so that a source with few samples never needs a chunk:
+ * The store of runs. Samples of a thread pass a window, which sorts them, on their way into its open run; runs that
+ * ended are in chunks, linked a thread, in slabs that are plain memory first and an unlinked file later. Nothing is
+ * moved on at the end, so that a thread with few samples never needs a chunk:
  *
  *     runs_add -> window (8 samples, by time) -> open run -> chunks
  *                   later than it can mend: a run of its own ---^
+ *
+ * Sources change seldom: a run of count 0 stands where another one begins and has it in place of the stack. Samples of
+ * their own (RUNS_NEVER, and in the window) have it in place of the count, which is 1.
  */
 #include "runs.h"
 
@@ -18,10 +21,11 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "gap.h"
 
 #define SLAB_BYTES ((size_t)4 << 20)
 #define MEMORY_BYTES ((size_t)64 << 20)
-#define WINDOW_SAMPLES 8u /* as runs.h and spool2folded(1) say */
+#define WINDOW_SAMPLES 8u /* as runs.h and the manual pages say */
 
 /* Most sources of a spool with very many have few runs: the first chunk of each is small. */
 #define UNIT_BYTES ((size_t)128)
@@ -40,19 +44,27 @@ struct chunk {
 };
 
 /* There may be hundreds of thousands. */
-struct run_source {
-    struct run *window; /* a ring, its samples by time; counts are 1 */
+struct run_thread {
+    struct run *window; /* a ring, its samples by time */
     struct run open;    /* count 0: none */
     uint64_t passed_ns; /* of the last sample that left the window */
     uint64_t first_ns;
-    uint32_t head, tail; /* chunks */
+    uint64_t due_min_ns, due_max_ns; /* with RUNS_WITHOUT_GAP: when the next sample may be due */
+    uint32_t open_source;
+    uint32_t stored_source; /* of the last run in the chunks */
+    uint32_t head, tail;    /* chunks */
     uint8_t window_begin, window_used, window_capacity;
+    bool passed;     /* a sample has left the window */
     bool disordered; /* runs are stored that came too late for the window */
 };
 
 struct run_store {
-    struct run_source *sources;
-    size_t source_count, source_capacity;
+    enum runs_merge merge;
+    uint64_t interval_ns;
+    bool early_may_go;
+    uint64_t earliest_ns; /* of all samples */
+    struct run_thread *threads;
+    size_t thread_count, thread_capacity;
     char **slabs;
     size_t slab_count, slab_capacity;
     uint32_t unit_count;
@@ -61,11 +73,22 @@ struct run_store {
     int error; /* errno */
 };
 
-struct run_store *runs_new(void)
-{
-    struct run_store *s = cli_realloc(NULL, 1, sizeof *s);
+/* What disordered runs are sorted as. */
+struct sourced_run {
+    struct run run;
+    uint32_t source;
+};
 
-    memset(s, 0, sizeof *s);
+#define NO_SOURCE UINT32_MAX
+
+struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool early_may_go)
+{
+    struct run_store *s = cli_zeroed(1, sizeof *s);
+
+    s->merge = merge;
+    s->interval_ns = interval_ns;
+    s->early_may_go = early_may_go;
+    s->earliest_ns = UINT64_MAX;
     s->spill_fd = -1;
     return s;
 }
@@ -78,10 +101,10 @@ void runs_free(struct run_store *s)
         munmap(s->slabs[i], SLAB_BYTES);
     if (s->spill_fd >= 0)
         close(s->spill_fd);
-    for (size_t i = 0; i < s->source_count; i++)
-        free(s->sources[i].window);
+    for (size_t i = 0; i < s->thread_count; i++)
+        free(s->threads[i].window);
     free(s->slabs);
-    free(s->sources);
+    free(s->threads);
     free(s);
 }
 
@@ -199,9 +222,9 @@ static uint32_t new_chunk(struct run_store *s, uint32_t units)
 
 /* ---- adding ---- */
 
-static void store_run(struct run_store *s, struct run_source *src, const struct run *run)
+static void put_run(struct run_store *s, struct run_thread *t, const struct run *run)
 {
-    struct chunk *c = src->tail == NO_CHUNK ? NULL : chunk_at(s, src->tail);
+    struct chunk *c = t->tail == NO_CHUNK ? NULL : chunk_at(s, t->tail);
 
     if (s->error)
         return;
@@ -213,111 +236,176 @@ static void store_run(struct run_store *s, struct run_source *src, const struct 
         if (c)
             c->next = id;
         else
-            src->head = id;
-        src->tail = id;
+            t->head = id;
+        t->tail = id;
         c = chunk_at(s, id);
     }
     c->runs[c->used++] = *run;
 }
 
-/* Takes samples in time order. */
-static void pass_on(struct run_store *s, struct run_source *src, uint64_t time_ns, uint32_t stack)
+static void store_run(struct run_store *s, struct run_thread *t, const struct run *run,
+                      uint32_t source)
 {
-    src->passed_ns = time_ns;
-    if (src->open.stack == stack && src->open.count > 0 && src->open.count < UINT32_MAX) {
-        src->open.count++;
+    struct run stored = *run;
+
+    if (s->merge == RUNS_NEVER) {
+        stored.count = source;
+    } else if (source != t->stored_source) {
+        t->stored_source = source;
+        put_run(s, t, &(struct run){.stack = source});
+    }
+    put_run(s, t, &stored);
+}
+
+static void store_open(struct run_store *s, struct run_thread *t)
+{
+    if (t->open.count > 0)
+        store_run(s, t, &t->open, t->open_source);
+    t->open.count = 0;
+}
+
+static bool may_grow(const struct run_thread *t, uint32_t source, uint32_t stack)
+{
+    return t->open.stack == stack && t->open_source == source && t->open.count > 0 &&
+           t->open.count < UINT32_MAX;
+}
+
+/* Whether there may be a gap before a sample that comes next. What is due follows it. Which one is due is known but for
+ * a thread's beginning, when the earliest sample of all is not known. */
+static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns)
+{
+    uint64_t half_ns = s->interval_ns / 2;
+    bool possible, certain;
+
+    if (!t->passed) {
+        t->due_min_ns = s->earliest_ns;
+        t->due_max_ns = s->early_may_go ? time_ns : s->earliest_ns;
+    }
+    possible = gap_before(time_ns, t->due_min_ns, s->interval_ns);
+    certain = gap_before(time_ns, t->due_max_ns, s->interval_ns);
+    if (possible) {
+        uint64_t least_ns = certain ? time_ns : time_ns - (time_ns < half_ns ? time_ns : half_ns);
+
+        if (t->due_min_ns < least_ns)
+            t->due_min_ns = least_ns;
+        if (t->due_max_ns < time_ns)
+            t->due_max_ns = time_ns;
+    }
+    t->due_min_ns = gap_saturating_add(t->due_min_ns, s->interval_ns);
+    t->due_max_ns = gap_saturating_add(t->due_max_ns, s->interval_ns);
+    return possible;
+}
+
+/* Takes samples in time order. */
+static void pass_on(struct run_store *s, struct run_thread *t, uint32_t source, uint64_t time_ns,
+                    uint32_t stack)
+{
+    bool apart = s->merge == RUNS_NEVER;
+
+    if (s->merge == RUNS_WITHOUT_GAP)
+        apart = pass_gap(s, t, time_ns);
+    t->passed = true;
+    t->passed_ns = time_ns;
+    if (!apart && may_grow(t, source, stack)) {
+        t->open.count++;
         return;
     }
-    if (src->open.count > 0)
-        store_run(s, src, &src->open);
-    src->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+    store_open(s, t);
+    t->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+    t->open_source = source;
 }
 
 /* What belongs before a sample that was passed on already. In the span of the open run it is one of it, or parts it as
  * well as is still possible: between those it has and those to come. For equal times, too, that is the order to store
  * them in, which sorting keeps. */
-static void add_late(struct run_store *s, struct run_source *src, uint64_t time_ns, uint32_t stack)
+static void add_late(struct run_store *s, struct run_thread *t, uint32_t source, uint64_t time_ns,
+                     uint32_t stack)
 {
-    struct run *open = &src->open;
-
-    if (open->count > 0 && open->time_ns <= time_ns) {
-        if (open->stack == stack && open->count < UINT32_MAX) {
-            open->count++;
+    t->due_min_ns = gap_saturating_add(t->due_min_ns, s->interval_ns);
+    t->due_max_ns = gap_saturating_add(t->due_max_ns, s->interval_ns);
+    if (t->open.count > 0 && t->open.time_ns <= time_ns) {
+        if (s->merge != RUNS_NEVER && may_grow(t, source, stack)) {
+            t->open.count++;
             return;
         }
-        store_run(s, src, open);
-        open->count = 0;
+        store_open(s, t);
     }
-    store_run(s, src, &(struct run){.time_ns = time_ns, .stack = stack, .count = 1});
-    src->disordered = true;
+    store_run(s, t, &(struct run){.time_ns = time_ns, .stack = stack, .count = 1}, source);
+    t->disordered = true;
 }
 
-/* Only a full window begins elsewhere than at 0, so it can grow in place. The only sample of a source needs none: it
+/* Only a full window begins elsewhere than at 0, so it can grow in place. The only sample of a thread needs none: it
  * waits as the open run. Returns the samples in the window. */
-static uint32_t grow_window(struct run_source *src)
+static uint32_t grow_window(struct run_thread *t)
 {
-    bool first = src->window_capacity == 0;
+    bool first = t->window_capacity == 0;
 
-    src->window_capacity = first ? WINDOW_SAMPLES / 2 : WINDOW_SAMPLES;
-    src->window = cli_realloc(src->window, src->window_capacity, sizeof *src->window);
+    t->window_capacity = first ? WINDOW_SAMPLES / 2 : WINDOW_SAMPLES;
+    t->window = cli_realloc(t->window, t->window_capacity, sizeof *t->window);
     if (first) {
-        src->window[0] = src->open;
-        src->window_used = 1;
-        src->open.count = 0;
+        t->window[0] = t->open;
+        t->window[0].count = t->open_source;
+        t->window_used = 1;
+        t->open.count = 0;
     }
-    return src->window_used;
+    return t->window_used;
 }
 
-static void make_sources(struct run_store *s, uint32_t source)
+static void make_threads(struct run_store *s, uint32_t thread)
 {
-    if (source >= s->source_capacity) {
-        s->source_capacity =
-            s->source_capacity * 2 > source ? s->source_capacity * 2 : (size_t)source + 16;
-        s->sources = cli_realloc(s->sources, s->source_capacity, sizeof *s->sources);
+    if (thread >= s->thread_capacity) {
+        s->thread_capacity =
+            s->thread_capacity * 2 > thread ? s->thread_capacity * 2 : (size_t)thread + 16;
+        s->threads = cli_realloc(s->threads, s->thread_capacity, sizeof *s->threads);
     }
-    for (; s->source_count <= source; s->source_count++)
-        s->sources[s->source_count] =
-            (struct run_source){.head = NO_CHUNK, .tail = NO_CHUNK, .first_ns = UINT64_MAX};
+    for (; s->thread_count <= thread; s->thread_count++)
+        s->threads[s->thread_count] = (struct run_thread){
+            .head = NO_CHUNK, .tail = NO_CHUNK, .first_ns = UINT64_MAX, .stored_source = NO_SOURCE};
 }
 
-void runs_add(struct run_store *s, uint32_t source, uint64_t time_ns, uint32_t stack)
+void runs_add(struct run_store *s, uint32_t thread, uint32_t source, uint64_t time_ns,
+              uint32_t stack)
 {
-    struct run_source *src;
+    struct run_thread *t;
     uint32_t begin, at;
 
-    if (source >= s->source_count)
-        make_sources(s, source);
-    src = &s->sources[source];
-    if (time_ns < src->first_ns)
-        src->first_ns = time_ns;
-    if (time_ns < src->passed_ns) {
-        add_late(s, src, time_ns, stack);
+    if (thread >= s->thread_count)
+        make_threads(s, thread);
+    t = &s->threads[thread];
+    if (time_ns < t->first_ns)
+        t->first_ns = time_ns;
+    if (time_ns < s->earliest_ns)
+        s->earliest_ns = time_ns;
+    if (time_ns < t->passed_ns) {
+        add_late(s, t, source, time_ns, stack);
         return;
     }
-    begin = src->window_begin;
-    at = begin + src->window_used;
+    begin = t->window_begin;
+    at = begin + t->window_used;
     if (at - begin == WINDOW_SAMPLES) {
-        const struct run *first = &src->window[begin % WINDOW_SAMPLES];
+        const struct run *first = &t->window[begin % WINDOW_SAMPLES];
 
         if (time_ns < first->time_ns) {
-            pass_on(s, src, time_ns, stack);
+            pass_on(s, t, source, time_ns, stack);
             return;
         }
-        pass_on(s, src, first->time_ns, first->stack);
-        src->window_begin = (uint8_t)++begin;
+        pass_on(s, t, first->count, first->time_ns, first->stack);
+        t->window_begin = (uint8_t)++begin;
     } else {
-        if (at == src->window_capacity) {
-            if (at == 0 && src->open.count == 0) {
-                src->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+        if (at == t->window_capacity) {
+            if (at == 0 && t->open.count == 0) {
+                t->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+                t->open_source = source;
                 return;
             }
-            at = grow_window(src);
+            at = grow_window(t);
         }
-        src->window_used++;
+        t->window_used++;
     }
-    for (; at > begin && src->window[(at - 1) % WINDOW_SAMPLES].time_ns > time_ns; at--)
-        src->window[at % WINDOW_SAMPLES] = src->window[(at - 1) % WINDOW_SAMPLES];
-    src->window[at % WINDOW_SAMPLES] = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
+    for (; at > begin && t->window[(at - 1) % WINDOW_SAMPLES].time_ns > time_ns; at--)
+        t->window[at % WINDOW_SAMPLES] = t->window[(at - 1) % WINDOW_SAMPLES];
+    t->window[at % WINDOW_SAMPLES] =
+        (struct run){.time_ns = time_ns, .stack = stack, .count = source};
 }
 
 int runs_finish(struct run_store *s)
@@ -328,18 +416,23 @@ int runs_finish(struct run_store *s)
     return -1;
 }
 
-uint64_t runs_first_ns(const struct run_store *s, uint32_t source)
+uint64_t runs_first_ns(const struct run_store *s, uint32_t thread)
 {
-    return source < s->source_count ? s->sources[source].first_ns : UINT64_MAX;
+    return thread < s->thread_count ? s->threads[thread].first_ns : UINT64_MAX;
 }
 
-/* ---- visiting ---- */
+uint32_t runs_thread_count(const struct run_store *s)
+{
+    return (uint32_t)s->thread_count;
+}
+
+/* ---- walking ---- */
 
 /* Bottom-up merge sort by time, stable. from and to are of equal size; returns the one that has the result. */
-static struct run *sort_runs(struct run *from, struct run *to, size_t count)
+static struct sourced_run *sort_runs(struct sourced_run *from, struct sourced_run *to, size_t count)
 {
     for (size_t width = 1; width < count; width *= 2) {
-        struct run *swap;
+        struct sourced_run *swap;
 
         for (size_t begin = 0; begin < count; begin += 2 * width) {
             size_t middle = count - begin < width ? count : begin + width;
@@ -347,8 +440,9 @@ static struct run *sort_runs(struct run *from, struct run *to, size_t count)
             size_t a = begin, b = middle;
 
             for (size_t i = begin; i < end; i++)
-                to[i] = a < middle && (b == end || from[a].time_ns <= from[b].time_ns) ? from[a++]
-                                                                                       : from[b++];
+                to[i] = a < middle && (b == end || from[a].run.time_ns <= from[b].run.time_ns)
+                            ? from[a++]
+                            : from[b++];
         }
         swap = from;
         from = to;
@@ -357,106 +451,117 @@ static struct run *sort_runs(struct run *from, struct run *to, size_t count)
     return from;
 }
 
-/* All runs in the order they were passed on. */
-static void walk(const struct run_store *s, const struct run_source *src, runs_visit_fn *take,
-                 void *user)
+/* The next run in the order they were passed on. */
+static bool next_passed(struct run_cursor *c, struct run *run, uint32_t *source)
 {
-    for (uint32_t id = src->head; id != NO_CHUNK; id = chunk_at(s, id)->next) {
-        const struct chunk *c = chunk_at(s, id);
+    const struct run_thread *t = c->thread;
 
-        for (uint32_t i = 0; i < c->used; i++)
-            take(user, &c->runs[i]);
+    while (c->chunk != NO_CHUNK) {
+        const struct chunk *chunk = chunk_at(c->store, c->chunk);
+
+        if (c->in_chunk == chunk->used) {
+            c->chunk = chunk->next;
+            c->in_chunk = 0;
+            continue;
+        }
+        *run = chunk->runs[c->in_chunk++];
+        if (c->store->merge == RUNS_NEVER) {
+            *source = run->count;
+            run->count = 1;
+            return true;
+        }
+        if (run->count > 0) {
+            *source = c->source;
+            return true;
+        }
+        c->source = run->stack;
     }
-    if (src->open.count > 0)
-        take(user, &src->open);
-    for (uint32_t i = 0; i < src->window_used; i++)
-        take(user, &src->window[(src->window_begin + i) % WINDOW_SAMPLES]);
-}
-
-static void count_run(void *user, const struct run *run)
-{
-    size_t *count = user;
-
-    (void)run;
-    (*count)++;
-}
-
-static void copy_run(void *user, const struct run *run)
-{
-    struct run **end = user;
-
-    *(*end)++ = *run;
-}
-
-/* Hands a run out when the next one cannot be merged into it. */
-struct output {
-    runs_visit_fn *visit;
-    void *user;
-    struct run run; /* count 0: none */
-};
-
-static void flush_output(struct output *o)
-{
-    if (o->run.count > 0)
-        o->visit(o->user, &o->run);
-}
-
-static void put_run(void *user, const struct run *run)
-{
-    struct output *o = user;
-
-    if (o->run.count > 0 && o->run.stack == run->stack && run->count <= UINT32_MAX - o->run.count) {
-        o->run.count += run->count;
-        return;
+    if (c->at == 0) {
+        c->at++;
+        *run = t->open;
+        *source = t->open_source;
+        if (run->count > 0)
+            return true;
     }
-    flush_output(o);
-    o->run = *run;
+    if (c->at > t->window_used)
+        return false;
+    *run = t->window[(t->window_begin + c->at - 1) % WINDOW_SAMPLES];
+    *source = run->count;
+    run->count = 1;
+    c->at++;
+    return true;
 }
 
-static int put_sorted(struct run_store *s, const struct run_source *src, struct output *o)
+static void rewind_passed(struct run_cursor *c)
 {
-    off_t spill_bytes = s->spill_bytes;
-    struct run *a, *b = NULL, *end, *sorted;
+    c->chunk = c->thread->head;
+    c->in_chunk = 0;
+    c->at = 0;
+    c->source = NO_SOURCE;
+}
+
+static int sort_thread(struct run_cursor *c)
+{
+    struct run_store *s = c->store;
+    struct sourced_run *a, *b;
+    struct run run;
+    uint32_t source;
     size_t count = 0, bytes;
-    int rc = -1;
 
-    walk(s, src, count_run, &count);
+    while (next_passed(c, &run, &source))
+        count++;
+    rewind_passed(c);
     bytes = count * sizeof *a;
-    a = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2);
-    if (a)
-        b = map_bytes(s, bytes, bytes > MEMORY_BYTES / 2);
-    if (!b) {
+    c->spill_bytes = s->spill_bytes;
+    c->sort_bytes = 2 * bytes;
+    c->sort_memory = map_bytes(s, c->sort_bytes, bytes > MEMORY_BYTES / 2);
+    if (!c->sort_memory) {
         report_no_room("to sort samples by time", errno);
-        goto done;
+        return -1;
     }
-    end = a;
-    walk(s, src, copy_run, &end);
-    sorted = sort_runs(a, b, count);
-    for (size_t i = 0; i < count; i++)
-        put_run(o, &sorted[i]);
-    rc = 0;
-done:
-    if (a)
-        munmap(a, bytes);
-    if (b)
-        munmap(b, bytes);
-    if (s->spill_bytes > spill_bytes && ftruncate(s->spill_fd, spill_bytes) == 0)
-        s->spill_bytes = spill_bytes;
-    return rc;
+    a = c->sort_memory;
+    b = a + count;
+    for (size_t i = 0; i < count; i++) {
+        next_passed(c, &a[i].run, &source);
+        a[i].source = source;
+    }
+    c->sorted = sort_runs(a, b, count);
+    c->count = count;
+    c->at = 0;
+    return 0;
 }
 
-int runs_visit(struct run_store *s, uint32_t source, runs_visit_fn *visit, void *user)
+int runs_open(struct run_cursor *c, struct run_store *s, uint32_t thread)
 {
-    struct output o = {.visit = visit, .user = user};
-    const struct run_source *src;
-
-    if (source >= s->source_count)
+    *c = (struct run_cursor){.store = s};
+    if (thread >= s->thread_count)
         return 0;
-    src = &s->sources[source];
-    if (!src->disordered)
-        walk(s, src, put_run, &o);
-    else if (put_sorted(s, src, &o) < 0)
-        return -1;
-    flush_output(&o);
-    return 0;
+    c->thread = &s->threads[thread];
+    rewind_passed(c);
+    return c->thread->disordered ? sort_thread(c) : 0;
+}
+
+bool runs_next(struct run_cursor *c, struct run *run, uint32_t *source)
+{
+    if (!c->thread)
+        return false;
+    if (!c->thread->disordered)
+        return next_passed(c, run, source);
+    if (c->at == c->count)
+        return false;
+    *run = c->sorted[c->at].run;
+    *source = c->sorted[c->at++].source;
+    return true;
+}
+
+void runs_close(struct run_cursor *c)
+{
+    struct run_store *s = c->store;
+
+    if (!c->sort_memory)
+        return;
+    munmap(c->sort_memory, c->sort_bytes);
+    c->sort_memory = NULL;
+    if (s->spill_bytes > c->spill_bytes && ftruncate(s->spill_fd, (off_t)c->spill_bytes) == 0)
+        s->spill_bytes = (off_t)c->spill_bytes;
 }

@@ -20,14 +20,15 @@
 enum {
     HAS_KERNEL = SHAPE_HAS_KERNEL,
     HAS_TRUNCATED = SHAPE_HAS_TRUNCATED,
-    HAS_PYTHON = 1 << 2,
-    HAS_SPLIT = 1 << 3,
-    HAS_FILTER = 1 << 4,           /* --frame-filter matches a frame that is never hidden */
-    HAS_FILTER_MACHINERY = 1 << 5, /* ... one that may be */
-    HAS_ROOTED = 1 << 6,           /* --root-at has matched; shown with all frames ... */
-    HAS_ROOTED_HIDE = 1 << 7,      /* ... and without the interpreter's */
-    HAS_STOPPED = 1 << 8,          /* --skip-below has matched since; the same two */
-    HAS_STOPPED_HIDE = 1 << 9
+    HAS_LIMIT = SHAPE_WAS_LIMITED, /* of the answer only */
+    HAS_PYTHON = 1 << 3,
+    HAS_SPLIT = 1 << 4,
+    HAS_FILTER = 1 << 5,           /* --frame-filter matches a frame that is never hidden */
+    HAS_FILTER_MACHINERY = 1 << 6, /* ... one that may be */
+    HAS_ROOTED = 1 << 7,           /* --root-at has matched; shown with all frames ... */
+    HAS_ROOTED_HIDE = 1 << 8,      /* ... and without the interpreter's */
+    HAS_STOPPED = 1 << 9,          /* --skip-below has matched since; the same two */
+    HAS_STOPPED_HIDE = 1 << 10
 };
 
 struct node_memo {
@@ -37,33 +38,78 @@ struct node_memo {
     uint32_t hide;
 };
 
-/* Output frames below the root, for --max-depth. */
-struct node_depth {
-    uint32_t show;
-    uint32_t hide;
+/* One way of showing a stack, beside its node: output frames below the root, and the identity of the innermost. */
+struct end {
+    uint32_t depth;
+    uint32_t identity;
+};
+
+/* What --max-depth and --fold-recursion ask for. */
+struct node_extra {
+    struct end show;
+    struct end hide;
 };
 
 /* One way of showing a stack, while it is extended. */
 struct variant {
     uint32_t node;
-    uint32_t depth;
+    struct end end;
     bool rooted;
     bool stopped;
 };
+
+static void *grow(void *array, size_t from, size_t to, size_t size_bytes)
+{
+    char *bytes = cli_realloc(array, to ? to : 1, size_bytes);
+
+    if (to > from)
+        memset(bytes + from * size_bytes, 0, (to - from) * size_bytes);
+    return bytes;
+}
+
+static bool wants_extra(const struct shape_options *o)
+{
+    return o->has_max_depth || o->fold_recursion;
+}
 
 void shape_init(struct shaper *h, const struct spool_counts *counts)
 {
     h->frame_chain = cli_zeroed(counts->frames, sizeof *h->frame_chain);
     h->frame_context = cli_zeroed(counts->frames, sizeof *h->frame_context);
     h->memo = cli_zeroed(counts->stacks, sizeof *h->memo);
-    if (h->options->has_max_depth)
-        h->depth = cli_zeroed(counts->stacks, sizeof *h->depth);
+    if (wants_extra(h->options))
+        h->extra = cli_zeroed(counts->stacks, sizeof *h->extra);
     if (h->misses) {
         h->frame_place = cli_zeroed(counts->frames, sizeof *h->frame_place);
         h->frame_reason = cli_zeroed(counts->frames, sizeof *h->frame_reason);
     }
+    h->frame_capacity = counts->frames;
+    h->stack_capacity = counts->stacks;
+    labels_init(&h->identities);
     h->context = CONTEXT_FIRST;
     h->epoch_context = h->last_context = CONTEXT_FIRST + 1;
+}
+
+void shape_extend(struct shaper *h, const struct spool_counts *counts,
+                  const struct spool_stack_node *nodes)
+{
+    h->nodes = nodes;
+    if (counts->frames > h->frame_capacity) {
+        size_t capacity = (size_t)counts->frames + counts->frames / 2;
+
+        h->frame_chain = grow(h->frame_chain, h->frame_capacity, capacity, sizeof *h->frame_chain);
+        h->frame_context =
+            grow(h->frame_context, h->frame_capacity, capacity, sizeof *h->frame_context);
+        h->frame_capacity = capacity;
+    }
+    if (counts->stacks > h->stack_capacity) {
+        size_t capacity = (size_t)counts->stacks + counts->stacks / 2;
+
+        h->memo = grow(h->memo, h->stack_capacity, capacity, sizeof *h->memo);
+        if (wants_extra(h->options))
+            h->extra = grow(h->extra, h->stack_capacity, capacity, sizeof *h->extra);
+        h->stack_capacity = capacity;
+    }
 }
 
 void shape_free(struct shaper *h)
@@ -76,8 +122,10 @@ void shape_free(struct shaper *h)
     free(h->frame_place);
     free(h->frame_reason);
     free(h->memo);
-    free(h->depth);
+    free(h->extra);
     free(h->path);
+    labels_free(&h->identities);
+    text_free(&h->identity_text);
 }
 
 void shape_source(struct shaper *h, const struct source *source, uint32_t root, bool other_process)
@@ -91,9 +139,9 @@ void shape_source(struct shaper *h, const struct source *source, uint32_t root, 
         h->epoch_context = ++h->last_context;
         h->passing.count = 0;
     }
-    /* In the next epoch of a process the ways to its kernel frames are still known. Not so with misses, whose forest is
-     * a source's. */
-    if (h->stamp == 0 || h->misses || other_process || source->group != h->source.group)
+    /* In the next source of a process below the same root frames, which may be the next kernel epoch of this one, the
+     * ways to its frames are still known. Not so with misses, whose forest is a source's. */
+    if (h->stamp == 0 || h->misses || other_process || root != h->root)
         h->stamp = ++h->last_stamp;
     h->epoch_stamp = ++h->last_stamp;
     h->source = *source;
@@ -156,6 +204,19 @@ static int reserve_chain(struct chain_store *c, size_t count)
     return 0;
 }
 
+/* Equal neighbours of a stack are one function that calls itself: of one name in one module. */
+static uint32_t identify(struct shaper *h, const struct out_frame *f)
+{
+    struct text_buffer *text = &h->identity_text;
+
+    text->size = 0;
+    text_append(text, f->name, f->name_size);
+    text_append_byte(text, '\n'); /* in no clean name */
+    if (f->module)
+        text_append(text, f->module, f->module_size);
+    return labels_intern(&h->identities, text->data, text->size) + 1;
+}
+
 /* Makes the chain of a frame known in the present context. 0 or -1. */
 static int make_chain(struct shaper *h, uint32_t frame)
 {
@@ -188,6 +249,7 @@ static int make_chain(struct shaper *h, uint32_t frame)
         frames_name(h->names, &r, i, h->options, &out);
         shaped->label = h->hooks.label(h->hooks.user, &out);
         shaped->flags = out.flags;
+        shaped->identity = h->options->fold_recursion ? identify(h, &out) : 0;
         if (i + 1 < count)
             continue;
         shaped->flags |= CHAIN_END;
@@ -220,20 +282,9 @@ static inline const struct shaped *chain_of(struct shaper *h, uint32_t frame)
 
 static uint32_t push(struct shaper *h, uint32_t parent, uint32_t label)
 {
-    uint32_t here = label;
-
-    if (h->options->fold_recursion && parent != h->root) {
-        const struct otree_node *n = &h->tree->nodes[parent];
-        uint32_t above = label;
-
-        if (n->parent == OTREE_ROOT && h->hooks.first_label)
-            above = h->hooks.first_label(h->hooks.user, label);
-        if (n->label == above)
-            return parent;
-    }
     if (parent == OTREE_ROOT && h->hooks.first_label)
-        here = h->hooks.first_label(h->hooks.user, label);
-    return otree_child(h->tree, parent, here);
+        label = h->hooks.first_label(h->hooks.user, label);
+    return otree_child(h->tree, parent, label);
 }
 
 static uint32_t push_placeholder(struct shaper *h, uint32_t parent, const char *name)
@@ -257,15 +308,15 @@ static void reserve_path(struct shaper *h, size_t count)
 /* Adds a frame to one way of showing a stack. */
 static void add_frame(struct shaper *h, struct variant *v, const struct shaped *c)
 {
-    uint32_t next;
-
     if ((c->flags & FRAME_ROOT_AT) && !v->rooted)
         *v = (struct variant){.node = h->root, .rooted = true};
     if (v->stopped)
         return;
-    next = push(h, v->node, c->label);
-    v->depth += next != v->node;
-    v->node = next;
+    if (c->identity == 0 || c->identity != v->end.identity) {
+        v->node = push(h, v->node, c->label);
+        v->end.depth++;
+        v->end.identity = c->identity;
+    }
     if (c->flags & FRAME_SKIP_BELOW)
         v->stopped = true;
 }
@@ -286,14 +337,14 @@ static uint32_t frame_has(uint32_t flags, bool machinery, bool dropped)
 }
 
 /* Adds the frames of a stack node to its prefix's. 0 or -1. */
-static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct node_depth *d)
+static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct node_extra *x)
 {
     struct variant show = {.node = m->show,
-                           .depth = d->show,
+                           .end = x->show,
                            .rooted = m->has & HAS_ROOTED,
                            .stopped = m->has & HAS_STOPPED};
     struct variant hide = {.node = m->hide,
-                           .depth = d->hide,
+                           .end = x->hide,
                            .rooted = m->has & HAS_ROOTED_HIDE,
                            .stopped = m->has & HAS_STOPPED_HIDE};
     const struct shaped *first = chain_of(h, frame), *c = first;
@@ -326,8 +377,8 @@ static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct 
               (hide.rooted ? HAS_ROOTED_HIDE : 0u) | (hide.stopped ? HAS_STOPPED_HIDE : 0u);
     m->show = show.node;
     m->hide = hide.node;
-    d->show = show.depth;
-    d->hide = hide.depth;
+    x->show = show.end;
+    x->hide = hide.end;
     return 0;
 }
 
@@ -340,7 +391,7 @@ static inline bool is_current(const struct shaper *h, const struct node_memo *m)
 static int follow(struct shaper *h, uint32_t stack)
 {
     struct node_memo at = {.stamp = h->stamp, .show = h->root, .hide = h->root};
-    struct node_depth depth = {0};
+    struct node_extra extra = {0};
     size_t pending = 0;
     uint32_t id = stack;
 
@@ -352,16 +403,16 @@ static int follow(struct shaper *h, uint32_t stack)
         return 0;
     if (id != SPOOL_NO_ID) {
         at = h->memo[id];
-        if (h->depth)
-            depth = h->depth[id];
+        if (h->extra)
+            extra = h->extra[id];
     }
     while (pending > 0) {
         id = h->path[--pending];
-        if (extend(h, h->nodes[id].frame, &at, &depth) < 0)
+        if (extend(h, h->nodes[id].frame, &at, &extra) < 0)
             return -1;
         h->memo[id] = at;
-        if (h->depth)
-            h->depth[id] = depth;
+        if (h->extra)
+            h->extra[id] = extra;
         if (h->misses)
             misses_visit(h->misses, id, h->nodes[id].prefix);
     }
@@ -390,7 +441,7 @@ int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has)
 {
     const struct shape_options *o = h->options;
     const struct node_memo *m = &h->memo[stack];
-    uint32_t matches;
+    uint32_t matches, depth = 0;
     bool hide;
 
     if (follow(h, stack) < 0)
@@ -402,10 +453,14 @@ int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has)
         (o->has_frame_filter && !(m->has & matches)))
         return 0;
     *node = hide ? m->hide : m->show;
-    if (*node == h->root)
+    if (o->has_max_depth)
+        depth = hide ? h->extra[stack].hide.depth : h->extra[stack].show.depth;
+    if (*node == h->root) {
         *node = push_placeholder(h, h->root, "[no frames]"); /* the sample still counts */
-    else if (h->depth && (hide ? h->depth[stack].hide : h->depth[stack].show) > o->max_depth)
-        *node = limit_depth(h, *node, hide ? h->depth[stack].hide : h->depth[stack].show);
+    } else if (depth > o->max_depth) {
+        *node = limit_depth(h, *node, depth);
+        *has |= HAS_LIMIT;
+    }
     return 1;
 }
 

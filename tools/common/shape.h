@@ -8,6 +8,7 @@
 #define TOOLS_SHAPE_H
 
 #include "frames.h"
+#include "labels.h"
 #include "misses.h"
 #include "names.h"
 #include "options.h"
@@ -26,6 +27,8 @@ struct shape_hooks {
 struct shaped {
     uint32_t label;
     uint32_t flags; /* FRAME_*, and the end of the chain */
+    uint32_t
+        identity; /* with --fold-recursion: equal for equal name and module, whatever the document shows */
 };
 
 struct chain_store {
@@ -56,21 +59,29 @@ struct shaper {
     struct source source;
     uint32_t root; /* node of the source's root frames */
 
-    struct node_memo *memo;   /* by stack node */
-    struct node_depth *depth; /* with --max-depth, by stack node */
-    uint32_t stamp;           /* of memos that hold for all sources of a group ... */
-    uint32_t epoch_stamp;     /* ... and of those with a frame that depends on the kernel epoch */
+    struct node_memo *memo;           /* by stack node */
+    struct node_extra *extra;         /* with --max-depth or --fold-recursion, by stack node */
+    struct labels identities;         /* with --fold-recursion */
+    struct text_buffer identity_text; /* scratch */
+    size_t frame_capacity, stack_capacity;
+    uint32_t stamp;       /* of memos that hold for all sources of a group ... */
+    uint32_t epoch_stamp; /* ... and of those with a frame that depends on the kernel epoch */
     uint32_t last_stamp;
     uint32_t *path; /* scratch */
     size_t path_capacity;
 };
 
 /* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker. */
-enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2 };
+enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2, SHAPE_WAS_LIMITED = 4 };
 
 /* All ends the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
 void shape_init(struct shaper *h, const struct spool_counts *counts);
 void shape_free(struct shaper *h);
+
+/* For inputs that are shaped while they are read: there are more frames and stacks by now, and the nodes lie elsewhere.
+ * Not with misses. */
+void shape_extend(struct shaper *h, const struct spool_counts *counts,
+                  const struct spool_stack_node *nodes);
 
 /* Begins a source. `other_process`: its frames may resolve differently from those of the source before. What another
  * kernel epoch changes is seen here. */

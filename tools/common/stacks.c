@@ -17,6 +17,7 @@
 
 struct stacks_file {
     struct tool_input input;
+    struct stacks_input shown;   /* to the converter */
     struct spool_reader *reader; /* the input's */
     struct aggregate aggregate;
     uint64_t unit; /* weight of a sample */
@@ -26,32 +27,26 @@ struct stacks_file {
 
     /* By stack: group + 1 of the sources that it was counted for last; NULL: one epoch, or no report. */
     uint32_t *stack_group;
-    uint32_t *final;   /* with timeline, by stack: the output node, NOTHING: deselected */
-    uint32_t run_node; /* the run not handed out yet */
-    uint64_t run_weight;
+    /* With runs: the output node of each of the aggregate's cells, NOTHING: deselected; where those of a source begin,
+     * with one more at the end; and how many sources each thread has. */
+    uint32_t *cell_nodes;
+    size_t *source_begin;
+    uint32_t *thread_sources;
+    uint32_t *final; /* by stack: the output node for the source that is walked */
 };
 
 int stacks_init(struct stacks *s, const struct tool_options *options,
-                const struct stacks_hooks *hooks, enum stacks_weight weight, bool per_thread,
-                bool timeline)
+                const struct stacks_hooks *hooks, const struct stacks_options *how)
 {
     memset(s, 0, sizeof *s);
     s->options = options;
     s->hooks = *hooks;
-    s->weight = weight;
-    s->per_thread = per_thread || timeline || options->select.thread_globs.count > 0;
-    s->timeline = timeline;
+    s->how = *how;
+    s->how.per_thread |= how->runs == AGGREGATE_RUNS || how->runs == AGGREGATE_TIMED_RUNS ||
+                         options->select.thread_globs.count > 0;
     otree_init(&s->tree);
     s->symbols = symbols_new(&options->symbols, options->shape.demangle);
     return s->symbols ? 0 : -1;
-}
-
-void stacks_free(struct stacks *s)
-{
-    symbols_free(s->symbols);
-    otree_free(&s->tree);
-    frame_names_free(&s->frame_names);
-    text_free(&s->report_lines);
 }
 
 /* ---- one source ---- */
@@ -69,16 +64,17 @@ static bool is_distinct(struct stacks_file *f, uint32_t stack)
     return true;
 }
 
-static int add_cell(struct stacks *s, struct stacks_file *f, const struct cell *cell)
+static int add_cell(struct stacks *s, struct stacks_file *f, size_t index)
 {
+    const struct cell *cell = &f->aggregate.cells[index];
     uint64_t weight;
     uint32_t has, node = NOTHING;
     int rc = shape_stack(&f->shaper, cell->stack, &node, &has);
 
     if (rc < 0)
         return -1;
-    if (f->final)
-        f->final[cell->stack] = rc > 0 ? node : NOTHING;
+    if (f->cell_nodes)
+        f->cell_nodes[index] = rc > 0 ? node : NOTHING;
     if (rc == 0)
         return 0;
     if (__builtin_mul_overflow(cell->count, f->unit, &weight))
@@ -91,55 +87,23 @@ static int add_cell(struct stacks *s, struct stacks_file *f, const struct cell *
     }
     if (f->shaper.misses)
         misses_count(f->shaper.misses, cell->stack, cell->count);
+    if (s->hooks.cell)
+        s->hooks.cell(s->hooks.user, &(struct stacks_cell){.input = &f->shown,
+                                                           .source = cell->source,
+                                                           .node = node,
+                                                           .has = has,
+                                                           .samples = cell->count,
+                                                           .first = cell->first});
     return 0;
 }
 
-struct run_visit {
-    struct stacks *s;
-    struct stacks_file *f;
-};
-
-static void hand_out_run(struct stacks *s, struct stacks_file *f)
-{
-    if (f->run_node != NOTHING)
-        s->hooks.run(s->hooks.user, f->run_node, f->run_weight);
-    f->run_node = NOTHING;
-    f->run_weight = 0;
-}
-
-static void visit_run(void *user, const struct run *run)
-{
-    const struct run_visit *v = user;
-    uint32_t node = v->f->final[run->stack];
-    uint64_t weight = 0;
-
-    if (node == NOTHING)
-        return;
-    if (__builtin_mul_overflow((uint64_t)run->count, v->f->unit, &weight) ||
-        __builtin_add_overflow(v->f->run_node == node ? v->f->run_weight : 0, weight, &weight)) {
-        v->s->tree.overflow = true;
-        return;
-    }
-    if (v->f->run_node != node)
-        hand_out_run(v->s, v->f);
-    v->f->run_node = node;
-    v->f->run_weight = weight;
-}
-
-static int add_source(struct stacks *s, struct stacks_file *f, uint32_t source, size_t begin,
-                      size_t end)
+static int add_source(struct stacks *s, struct stacks_file *f, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
-        if (add_cell(s, f, &f->aggregate.cells[i]) < 0)
+        if (add_cell(s, f, i) < 0)
             return -1;
     if (f->shaper.misses)
         shape_charge_misses(&f->shaper);
-    if (s->timeline) {
-        struct run_visit visit = {.s = s, .f = f};
-
-        if (runs_visit(f->aggregate.runs, source, visit_run, &visit) < 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -147,12 +111,8 @@ static int add_source(struct stacks *s, struct stacks_file *f, uint32_t source, 
 struct source_cells {
     uint32_t source;
     int32_t pid;
-    uint64_t tid;
     bool python;
     uint32_t group;
-    uint64_t first_ns; /* with timeline: of the source ... */
-    uint64_t
-        thread_first_ns; /* ... and of its thread, which is several sources when names changed */
     size_t begin, end;
 };
 
@@ -170,40 +130,7 @@ static int by_process(const void *a, const void *b)
     return (x->source > y->source) - (x->source < y->source);
 }
 
-static bool same_thread(const struct source_cells *x, const struct source_cells *y)
-{
-    return x->pid == y->pid && x->tid == y->tid;
-}
-
-static int by_thread(const void *a, const void *b)
-{
-    const struct source_cells *x = a, *y = b;
-
-    if (x->thread_first_ns != y->thread_first_ns)
-        return x->thread_first_ns < y->thread_first_ns ? -1 : 1;
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    if (x->tid != y->tid)
-        return x->tid < y->tid ? -1 : 1;
-    if (x->first_ns != y->first_ns)
-        return x->first_ns < y->first_ns ? -1 : 1;
-    return (x->source > y->source) - (x->source < y->source);
-}
-
-/* Threads by their first sample, the sources of a thread behind each other. */
-static void sort_by_thread(struct source_cells *list, size_t count)
-{
-    qsort(list, count, sizeof *list,
-          by_thread); /* no thread has a time yet: by thread, then time */
-    for (size_t i = 0; i < count; i++)
-        list[i].thread_first_ns = i > 0 && same_thread(&list[i], &list[i - 1])
-                                      ? list[i - 1].thread_first_ns
-                                      : list[i].first_ns;
-    qsort(list, count, sizeof *list, by_thread);
-}
-
-static struct source_cells *order_sources(const struct stacks *s, const struct stacks_file *f,
-                                          size_t *count)
+static struct source_cells *order_sources(const struct stacks_file *f, size_t *count)
 {
     const struct aggregate *a = &f->aggregate;
     struct source_cells *list = NULL;
@@ -218,21 +145,13 @@ static struct source_cells *order_sources(const struct stacks *s, const struct s
             list = cli_realloc(list, capacity, sizeof *list);
         }
         names_get_source(a->names, source, &who);
-        list[n] = (struct source_cells){.source = source,
-                                        .pid = who.pid,
-                                        .tid = who.tid,
-                                        .python = who.python,
-                                        .group = who.group,
-                                        .begin = i};
-        if (s->timeline)
-            list[n].first_ns = runs_first_ns(a->runs, source);
+        list[n] = (struct source_cells){
+            .source = source, .pid = who.pid, .python = who.python, .group = who.group, .begin = i};
         while (i < a->cell_count && a->cells[i].source == source)
             i++;
         list[n++].end = i;
     }
-    if (n > 1 && s->timeline)
-        sort_by_thread(list, n);
-    else if (n > 1)
+    if (n > 1)
         qsort(list, n, sizeof *list, by_process);
     *count = n;
     return list;
@@ -241,20 +160,20 @@ static struct source_cells *order_sources(const struct stacks *s, const struct s
 static int add_sources(struct stacks *s, struct stacks_file *f)
 {
     size_t count;
-    struct source_cells *list = order_sources(s, f, &count);
+    struct source_cells *list = order_sources(f, &count);
     int rc = 0;
 
     for (size_t i = 0; i < count && rc == 0; i++) {
         bool other_process =
             i > 0 && (list[i].pid != list[i - 1].pid || list[i].python != list[i - 1].python);
+        uint32_t root = OTREE_ROOT;
         struct source source;
 
         names_get_source(f->aggregate.names, list[i].source, &source);
-        shape_source(&f->shaper, &source, s->hooks.root(s->hooks.user, &s->tree, &source),
-                     other_process);
-        rc = add_source(s, f, list[i].source, list[i].begin, list[i].end);
-        if (rc == 0 && (i + 1 == count || !same_thread(&list[i], &list[i + 1])))
-            hand_out_run(s, f);
+        if (s->hooks.root)
+            root = s->hooks.root(s->hooks.user, &s->tree, &source);
+        shape_source(&f->shaper, &source, root, other_process);
+        rc = add_source(s, f, list[i].begin, list[i].end);
     }
     free(list);
     return rc;
@@ -267,9 +186,8 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     struct spool_counts counts;
 
     spool_reader_counts(f->reader, &counts);
-    f->run_node = NOTHING;
-    if (s->timeline)
-        f->final = cli_zeroed(counts.stacks, sizeof *f->final);
+    if (s->how.runs)
+        f->cell_nodes = cli_realloc(NULL, f->aggregate.cell_count, sizeof *f->cell_nodes);
     if (s->options->verbose)
         unnamed_init(&f->misses, f->reader, &f->aggregate.notes);
     if (s->options->verbose && f->aggregate.epochs.now > 0)
@@ -305,13 +223,36 @@ static void free_file(struct stacks_file *f)
     shape_free(&f->shaper);
     misses_free(&f->misses);
     free(f->stack_group);
+    free(f->cell_nodes);
+    free(f->source_begin);
+    free(f->thread_sources);
     free(f->final);
+}
+
+void stacks_free(struct stacks *s)
+{
+    for (size_t i = 0; i < s->file_count; i++)
+        free_file(&s->files[i]);
+    free(s->files);
+    symbols_free(s->symbols);
+    otree_free(&s->tree);
+    frame_names_free(&s->frame_names);
+    text_free(&s->report_lines);
+}
+
+/* Once its stacks are added, walks need the counts of an input alone. */
+static void end_adding(struct stacks_file *f)
+{
+    shape_free(&f->shaper);
+    misses_free(&f->misses);
+    f->shaper = (struct shaper){0};
+    f->misses = (struct misses){0};
 }
 
 static int set_unit(struct stacks *s, struct stacks_file *f)
 {
     f->unit = 1;
-    if (s->weight == STACKS_SAMPLES)
+    if (s->how.weight == STACKS_SAMPLES)
         return 0;
     f->unit = spool_reader_header(f->reader)->interval_ns;
     if (f->unit > 0)
@@ -326,19 +267,31 @@ static int set_unit(struct stacks *s, struct stacks_file *f)
 static int read_input(struct stacks *s, struct stacks_file *f, struct progress *progress)
 {
     struct aggregate_options options = {
-        .per_thread = s->per_thread,
-        .runs = s->timeline,
+        .per_thread = s->how.per_thread,
+        .order = s->how.order,
+        .runs = s->how.runs,
         .epochs = symbols_of_kernel(&s->options->symbols),
         .select = &s->options->select,
     };
+    enum input_end end;
     int rc;
 
     if (set_unit(s, f) < 0)
         return -1;
     rc = aggregate_read(&f->aggregate, &options, &f->input, progress);
-    if (inputs_finish(&f->input, rc, s->options) == INPUT_FAILED)
+    end = inputs_finish(&f->input, rc, s->options);
+    if (end == INPUT_FAILED || aggregate_finish(&f->aggregate) < 0)
         return -1;
-    return aggregate_finish(&f->aggregate);
+    f->shown = (struct stacks_input){
+        .index = (uint32_t)(f - s->files),
+        .input = &f->input,
+        .reader = f->reader,
+        .aggregate = &f->aggregate,
+        .interval_ns = spool_reader_header(f->reader)->interval_ns,
+        .salvaged = end == INPUT_SALVAGED,
+        .damage_offset = end == INPUT_SALVAGED ? inputs_damage_offset(&f->input) : 0,
+    };
+    return s->hooks.input ? s->hooks.input(s->hooks.user, &f->shown) : 0;
 }
 
 /* Adds what read_input counted to the tree. */
@@ -371,40 +324,190 @@ static void warn_nothing_selected(const struct stacks *s)
 int stacks_run(struct stacks *s)
 {
     const struct tool_options *o = s->options;
-    struct stacks_file *files = cli_zeroed(o->input_count, sizeof *files);
     struct progress progress;
-    size_t opened = 0, added = 0;
+    size_t added = 0;
     int rc = 0;
 
+    s->files = cli_zeroed(o->input_count, sizeof *s->files);
     progress_begin(&progress, o);
-    while (rc == 0 && opened < o->input_count) {
-        struct stacks_file *f = &files[opened];
+    while (rc == 0 && s->file_count < o->input_count) {
+        struct stacks_file *f = &s->files[s->file_count];
 
-        rc = inputs_open(o->inputs[opened], &f->input);
+        rc = inputs_open(o->inputs[s->file_count], &f->input);
         if (rc < 0)
             break;
-        opened++;
+        s->file_count++;
         f->reader = f->input.reader;
         progress_input(&progress, &f->input);
         rc = read_input(s, f, &progress);
         progress_input_end(&progress);
-        /* A timeline is written while inputs are added: all of them must have been found good before. */
-        if (rc == 0 && !s->timeline) {
+        /* What is walked in time order stays open, and what its weights are may depend on all inputs. */
+        if (rc == 0 && !s->how.runs) {
             rc = add_input(s, f);
             free_file(f);
+            *f = (struct stacks_file){0};
             added++;
         }
     }
     progress_end(&progress);
-    for (; added < opened; added++) {
-        if (rc == 0)
-            rc = add_input(s, &files[added]);
-        free_file(&files[added]);
+    for (; rc == 0 && added < s->file_count; added++) {
+        rc = add_input(s, &s->files[added]);
+        end_adding(&s->files[added]);
     }
     if (rc == 0)
         warn_nothing_selected(s);
-    free(files);
     return rc;
+}
+
+/* ---- time order ---- */
+
+/* A thread of the input at hand, by number. */
+static struct stacks_thread *list_threads(struct stacks_file *f, size_t *count)
+{
+    const struct aggregate *a = &f->aggregate;
+    uint32_t thread_count = runs_thread_count(a->runs);
+    struct stacks_thread *list = cli_zeroed(thread_count, sizeof *list);
+    size_t kept = 0;
+
+    if (!f->thread_sources)
+        f->thread_sources = cli_zeroed(thread_count, sizeof *f->thread_sources);
+    memset(f->thread_sources, 0, thread_count * sizeof *f->thread_sources);
+    for (size_t i = 0; i < a->cell_count; i++) {
+        struct stacks_thread *t;
+        struct source who;
+
+        if (i > 0 && a->cells[i].source == a->cells[i - 1].source)
+            continue;
+        names_get_source(a->names, a->cells[i].source, &who);
+        t = &list[a->options.runs == AGGREGATE_EVENTS ? 0 : who.thread_number];
+        t->number = (uint32_t)(t - list);
+        t->input = &f->shown;
+        t->pid = who.pid;
+        t->tid = who.tid;
+        t->first_ns = runs_first_ns(a->runs, t->number);
+        t->last_source = a->cells[i].source; /* sources are numbered as they appear */
+        f->thread_sources[t->number]++;
+    }
+    for (uint32_t i = 0; i < thread_count; i++)
+        if (list[i].input)
+            list[kept++] = list[i];
+    *count = kept;
+    return list;
+}
+
+static int by_first_sample(const void *a, const void *b)
+{
+    const struct stacks_thread *x = a, *y = b;
+
+    if (x->first_ns != y->first_ns)
+        return x->first_ns < y->first_ns ? -1 : 1;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+struct stacks_thread *stacks_threads(const struct stacks *s, size_t *count)
+{
+    struct stacks_thread *all = NULL;
+
+    *count = 0;
+    for (size_t i = 0; i < s->file_count; i++) {
+        size_t n;
+        struct stacks_thread *list = list_threads(&s->files[i], &n);
+
+        if (n > 1)
+            qsort(list, n, sizeof *list, by_first_sample);
+        all = cli_realloc(all, *count + n, sizeof *all);
+        if (n > 0)
+            memcpy(all + *count, list, n * sizeof *list);
+        *count += n;
+        free(list);
+    }
+    return all;
+}
+
+/* Where the cells of each source begin. */
+static void find_sources(struct stacks_file *f)
+{
+    const struct aggregate *a = &f->aggregate;
+    uint32_t count = names_source_count(a->names);
+    size_t at = 0;
+
+    f->source_begin = cli_realloc(NULL, (size_t)count + 1, sizeof *f->source_begin);
+    for (uint32_t source = 0; source <= count; source++) {
+        f->source_begin[source] = at;
+        while (at < a->cell_count && a->cells[at].source == source)
+            at++;
+    }
+}
+
+int stacks_walk_begin(struct stacks_walk *w, const struct stacks *s,
+                      const struct stacks_thread *thread)
+{
+    struct stacks_file *f = &s->files[thread->input->index];
+    struct spool_counts counts;
+
+    *w = (struct stacks_walk){.file = f};
+    if (!f->source_begin)
+        find_sources(f);
+    w->one_source = f->thread_sources[thread->number] == 1;
+    if (w->one_source && !f->final) {
+        spool_reader_counts(f->reader, &counts);
+        f->final = cli_realloc(NULL, counts.stacks, sizeof *f->final);
+    }
+    return runs_open(&w->cursor, f->aggregate.runs, thread->number);
+}
+
+static uint32_t find_cell(const struct stacks_file *f, uint32_t source, uint32_t stack)
+{
+    const struct cell *cells = f->aggregate.cells;
+    size_t low = f->source_begin[source], end = f->source_begin[source + 1], high = end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (cells[middle].stack < stack)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && cells[low].stack == stack ? f->cell_nodes[low] : NOTHING;
+}
+
+/* All stacks of the runs are among the cells of a source that is selected at all. */
+static void spread_cells(struct stacks_file *f, uint32_t source)
+{
+    for (size_t i = f->source_begin[source]; i < f->source_begin[source + 1]; i++)
+        f->final[f->aggregate.cells[i].stack] = f->cell_nodes[i];
+}
+
+bool stacks_walk_next(struct stacks_walk *w, struct stacks_run *out)
+{
+    const struct aggregate *a = &w->file->aggregate;
+    struct run run;
+    uint32_t source;
+
+    while (runs_next(&w->cursor, &run, &source)) {
+        if (!a->source_selected[source])
+            continue;
+        if (w->one_source && !w->spread)
+            spread_cells(w->file, source);
+        w->spread = true;
+        out->node =
+            w->one_source ? w->file->final[run.stack] : find_cell(w->file, source, run.stack);
+        if (out->node == NOTHING)
+            continue;
+        out->time_ns = run.time_ns;
+        out->count = run.count;
+        out->source = source;
+        return true;
+    }
+    return false;
+}
+
+void stacks_walk_end(struct stacks_walk *w)
+{
+    runs_close(&w->cursor);
 }
 
 void stacks_print_report(const struct stacks *s)

@@ -2,7 +2,8 @@
 /*
  * The pipeline that every converter shares: read, select, resolve, shape, aggregate. One (source, stack) is resolved
  * once, whatever the number of its samples. The result is a tree of output stacks with weights; a converter says what
- * makes two frames equal by giving out their labels, and writes the tree.
+ * makes two frames equal by giving out their labels, and writes the tree. Where time order is wanted, the samples of
+ * each thread (or of each input) can be walked afterwards as nodes of that tree.
  */
 #ifndef TOOLS_STACKS_H
 #define TOOLS_STACKS_H
@@ -17,38 +18,76 @@
 #include "shape.h"
 #include "symbols.h"
 
-enum stacks_weight { STACKS_SAMPLES = 0, STACKS_TIME_NS };
+/* What the weights of the tree are. */
+enum stacks_weight {
+    STACKS_SAMPLES = 0,
+    STACKS_TIME_NS /* an input that states no interval is an error then */
+};
 
-/* What a converter contributes. */
+/* An input that was read to its end. */
+struct stacks_input {
+    uint32_t index; /* among the inputs, from 0 */
+    const struct tool_input *input;
+    struct spool_reader *reader;
+    const struct aggregate
+        *aggregate;         /* notes, names, selected times; its cells are stacks.c's business */
+    uint64_t interval_ns;   /* 0: not stated */
+    bool salvaged;          /* --salvage: read up to damage ... */
+    uint64_t damage_offset; /* ... which begins at this byte */
+};
+
+/* Samples of one source with the same stack. */
+struct stacks_cell {
+    const struct stacks_input *input;
+    uint32_t source;
+    uint32_t node;    /* of the tree */
+    uint32_t has;     /* SHAPE_* */
+    uint64_t samples; /* >= 1 */
+    uint64_t
+        first; /* with options.order: number of the first sample among the selected ones of the input */
+};
+
+/* What a converter contributes. Hooks may be NULL but for label. */
 struct stacks_hooks {
     void *user;
+    /* All inputs were read (with time order: before the first is added; else each before it is added). */
+    int (*input)(void *user,
+                 const struct stacks_input *input); /* 0, or -1 after an error message */
     /* The label of an output frame: equal numbers are one frame in the document. Called once for each resolved frame. */
     uint32_t (*label)(void *user, const struct out_frame *frame);
-    /* The node below which the stacks of a source go: OTREE_ROOT, or root frames for process and thread. */
+    /* The node below which the stacks of a source go, e.g. root frames for process and thread. NULL: OTREE_ROOT. */
     uint32_t (*root)(void *user, struct otree *tree, const struct source *source);
-    /* Another label for a frame that comes to stand directly below OTREE_ROOT; NULL: the same. */
+    /* Another label for a frame that comes to stand directly below OTREE_ROOT. NULL: the same. */
     uint32_t (*first_label)(void *user, uint32_t label);
-    /* With timeline: a run of equal output stacks in time order, source by source. */
-    void (*run)(void *user, uint32_t node, uint64_t weight);
+    /* What is added to the tree, in the order of adding: sources of a process behind each other. */
+    void (*cell)(void *user, const struct stacks_cell *cell);
 };
+
+struct stacks_options {
+    enum stacks_weight weight;
+    bool per_thread; /* sources are threads; implied by --thread and by runs of threads */
+    bool order;      /* cells know their first sample */
+    enum aggregate_runs runs;
+};
+
+struct stacks_file;
 
 struct stacks {
     const struct tool_options *options;
     struct stacks_hooks hooks;
-    enum stacks_weight weight;
-    bool timeline;
-    bool per_thread;
+    struct stacks_options how;
     struct symbols *symbols;
     struct otree tree;
     struct frame_names frame_names;
+    struct stacks_file *files; /* with runs: all inputs, till stacks_free */
+    size_t file_count;
     uint64_t samples_read, samples_used; /* of all inputs */
     struct text_buffer report_lines;     /* with --verbose */
 };
 
 /* 0, or -1 after an error message. options must outlive *s. */
 int stacks_init(struct stacks *s, const struct tool_options *options,
-                const struct stacks_hooks *hooks, enum stacks_weight weight, bool per_thread,
-                bool timeline);
+                const struct stacks_hooks *hooks, const struct stacks_options *how);
 void stacks_free(struct stacks *s);
 
 /* The whole run of a converter up to the writing: opens, reads and adds every input, with progress. 0, or -1 after an
@@ -57,5 +96,44 @@ int stacks_run(struct stacks *s);
 
 /* Prints the report of --verbose. */
 void stacks_print_report(const struct stacks *s);
+
+/* ---- time order: after stacks_run with options.runs ---- */
+
+/* A thread of an input with samples that count. */
+struct stacks_thread {
+    const struct stacks_input *input;
+    uint32_t number; /* names_thread; 0 with AGGREGATE_EVENTS */
+    int32_t pid;
+    uint64_t tid;
+    uint64_t first_ns;    /* of its samples */
+    uint32_t last_source; /* the one that was seen last: what the thread is called in the end */
+};
+
+/* The threads of all inputs: inputs in order, threads by first sample, process and thread id. *count of them; to be
+ * freed with free(). With AGGREGATE_EVENTS one an input that has samples. */
+struct stacks_thread *stacks_threads(const struct stacks *s, size_t *count);
+
+/* The walk over the samples of one thread in time order. */
+struct stacks_walk {
+    struct stacks_file *file;
+    struct run_cursor cursor;
+    bool one_source; /* the output nodes of its stacks lie in a table */
+    bool spread;     /* which is filled */
+};
+
+/* A number of samples in a row with one output stack. */
+struct stacks_run {
+    uint64_t time_ns; /* of the first */
+    uint32_t node;
+    uint32_t source;
+    uint32_t count;
+};
+
+/* 0, or -1 after an error message. stacks_walk_end in any case. One walk an input at a time. */
+int stacks_walk_begin(struct stacks_walk *w, const struct stacks *s,
+                      const struct stacks_thread *thread);
+/* The next run; false at the end. Deselected samples are left out. Neighbours may have the same node. */
+bool stacks_walk_next(struct stacks_walk *w, struct stacks_run *run);
+void stacks_walk_end(struct stacks_walk *w);
 
 #endif

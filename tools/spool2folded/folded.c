@@ -23,7 +23,8 @@ struct folded {
     struct stacks stacks;
     struct text_buffer text; /* scratch of one label */
     struct text_buffer clean;
-    uint32_t *path; /* scratch: labels of a line, leaf first */
+    uint64_t line_weight; /* with --timeline: of the line at hand */
+    uint32_t *path;       /* scratch: labels of a line, leaf first */
     size_t path_capacity;
 };
 
@@ -171,10 +172,8 @@ static void write_label(struct folded *f, uint32_t label)
     output_write(f->out, text, size);
 }
 
-/* --timeline: one line a run. */
-static void write_run(void *user, uint32_t node, uint64_t weight)
+static void write_line(struct folded *f, uint32_t node, uint64_t weight)
 {
-    struct folded *f = user;
     const struct otree_node *nodes = f->stacks.tree.nodes;
     size_t n = 0;
 
@@ -195,6 +194,57 @@ static void write_run(void *user, uint32_t node, uint64_t weight)
         write_label(f, label);
     }
     write_count(f, weight);
+}
+
+/* ---- time order ---- */
+
+/* Weight of a run; -1 after an error message. */
+static int run_weight(const struct folded *f, const struct stacks_thread *thread,
+                      const struct stacks_run *run, uint64_t *weight)
+{
+    uint64_t unit = f->folded->time ? thread->input->interval_ns : 1;
+
+    if (!__builtin_mul_overflow((uint64_t)run->count, unit, weight) &&
+        !__builtin_add_overflow(*weight, f->line_weight, weight))
+        return 0;
+    cli_error("the sum of sample times exceeds 2^63-1 ns");
+    return -1;
+}
+
+/* One line a run of equal output stacks. */
+static int write_thread(struct folded *f, const struct stacks_thread *thread)
+{
+    struct stacks_walk walk;
+    struct stacks_run run;
+    uint32_t node = UINT32_MAX;
+    int rc = stacks_walk_begin(&walk, &f->stacks, thread);
+
+    f->line_weight = 0;
+    while (rc == 0 && !output_failed(f->out) && stacks_walk_next(&walk, &run)) {
+        if (run.node != node) {
+            if (f->line_weight > 0)
+                write_line(f, node, f->line_weight);
+            f->line_weight = 0;
+            node = run.node;
+        }
+        rc = run_weight(f, thread, &run, &f->line_weight);
+    }
+    stacks_walk_end(&walk);
+    if (rc == 0 && f->line_weight > 0)
+        write_line(f, node, f->line_weight);
+    return rc;
+}
+
+static int write_timeline(struct folded *f)
+{
+    size_t count;
+    struct stacks_thread *threads = stacks_threads(&f->stacks, &count);
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = write_thread(f, &threads[i]);
+    free(threads);
+    return rc;
 }
 
 /* ---- sorted output ---- */
@@ -362,16 +412,21 @@ int folded_convert(const struct tool_options *options, const struct folded_optio
         .label = frame_label,
         .root = root_node,
         .first_label = folded->reverse ? NULL : first_label,
-        .run = write_run,
+    };
+    struct stacks_options how = {
+        .weight = folded->time ? STACKS_TIME_NS : STACKS_SAMPLES,
+        .per_thread = folded->root == FOLDED_ROOT_THREAD,
+        .runs = folded->timeline ? AGGREGATE_RUNS : AGGREGATE_NO_RUNS,
     };
     int rc;
 
     labels_init(&f.labels);
-    rc = stacks_init(&f.stacks, options, &hooks, folded->time ? STACKS_TIME_NS : STACKS_SAMPLES,
-                     folded->root == FOLDED_ROOT_THREAD, folded->timeline);
+    rc = stacks_init(&f.stacks, options, &hooks, &how);
     if (rc == 0)
         rc = stacks_run(&f.stacks);
-    if (rc == 0 && !folded->timeline) {
+    if (rc == 0 && folded->timeline) {
+        rc = write_timeline(&f);
+    } else if (rc == 0) {
         if (folded->reverse)
             write_reversed(&f);
         else
