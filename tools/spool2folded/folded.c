@@ -198,14 +198,14 @@ static void write_line(struct folded *f, uint32_t node, uint64_t weight)
 
 /* ---- time order ---- */
 
-/* Weight of a run; -1 after an error message. */
-static int run_weight(const struct folded *f, const struct stacks_thread *thread,
-                      const struct stacks_run *run, uint64_t *weight)
+/* Adds a run to the line at hand. 0, or -1 after an error message. */
+static int add_run(struct folded *f, const struct stacks_thread *thread,
+                   const struct stacks_run *run)
 {
-    uint64_t unit = f->folded->time ? thread->input->interval_ns : 1;
+    uint64_t unit = f->folded->time ? thread->input->interval_ns : 1, weight;
 
-    if (!__builtin_mul_overflow((uint64_t)run->count, unit, weight) &&
-        !__builtin_add_overflow(*weight, f->line_weight, weight))
+    if (!__builtin_mul_overflow((uint64_t)run->count, unit, &weight) &&
+        !__builtin_add_overflow(weight, f->line_weight, &f->line_weight))
         return 0;
     cli_error("the sum of sample times exceeds 2^63-1 ns");
     return -1;
@@ -227,7 +227,7 @@ static int write_thread(struct folded *f, const struct stacks_thread *thread)
             f->line_weight = 0;
             node = run.node;
         }
-        rc = run_weight(f, thread, &run, &f->line_weight);
+        rc = add_run(f, thread, &run);
     }
     stacks_walk_end(&walk);
     if (rc == 0 && f->line_weight > 0)
