@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Interned frame texts: equal texts are one number, and the ranks are the order of the bytes. */
-#include "make_spool.h"
+#include "../spool2folded/make_spool.h"
 
 #include "labels.h"
 

@@ -84,12 +84,34 @@ static void append_stack(const struct converter *c, struct text_buffer *b, uint3
     free(path);
 }
 
-static void take_run(void *user, uint32_t node, uint64_t weight)
+/* Neighbours with one output stack are one line. */
+static void take_runs(struct converter *c, enum stacks_weight weight)
 {
-    struct converter *c = user;
+    size_t count;
+    struct stacks_thread *threads = stacks_threads(c->stacks, &count);
 
-    append_stack(c, &c->runs, node);
-    text_printf(&c->runs, " %llu\n", (unsigned long long)weight);
+    for (size_t i = 0; i < count; i++) {
+        struct stacks_walk walk;
+        struct stacks_run run;
+        uint64_t unit = weight == STACKS_TIME_NS ? threads[i].input->interval_ns : 1, sum = 0;
+        uint32_t node = OTREE_ROOT;
+
+        assert_int_equal(stacks_walk_begin(&walk, c->stacks, &threads[i]), 0);
+        for (bool more = true; more;) {
+            more = stacks_walk_next(&walk, &run);
+            if (sum > 0 && (!more || run.node != node)) {
+                append_stack(c, &c->runs, node);
+                text_printf(&c->runs, " %llu\n", (unsigned long long)sum);
+                sum = 0;
+            }
+            if (more) {
+                node = run.node;
+                sum += run.count * unit;
+            }
+        }
+        stacks_walk_end(&walk);
+    }
+    free(threads);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -113,8 +135,10 @@ struct task {
 static char *convert(struct task *task)
 {
     struct converter c = {.with_tid = task->with_tid};
-    struct stacks_hooks hooks = {
-        .user = &c, .label = take_label, .root = take_root, .run = take_run};
+    struct stacks_hooks hooks = {.user = &c, .label = take_label, .root = take_root};
+    struct stacks_options how = {.weight = task->weight,
+                                 .per_thread = task->per_thread,
+                                 .runs = task->timeline ? AGGREGATE_RUNS : AGGREGATE_NO_RUNS};
     struct text_buffer all = {0};
     struct stacks s;
     char *text = NULL;
@@ -125,10 +149,11 @@ static char *convert(struct task *task)
          task->options.input_count < 4 && task->inputs[task->options.input_count];)
         task->options.input_count++;
     task->options.progress = PROGRESS_NEVER;
-    assert_int_equal(
-        stacks_init(&s, &task->options, &hooks, task->weight, task->per_thread, task->timeline), 0);
+    assert_int_equal(stacks_init(&s, &task->options, &hooks, &how), 0);
     c.stacks = &s;
     rc = stacks_run(&s);
+    if (rc == 0 && task->timeline)
+        take_runs(&c, task->weight);
     text_append(&all, "", 0);
     if (rc == 0 && task->timeline) {
         text_append(&all, c.runs.data ? c.runs.data : "", c.runs.size);
@@ -1243,7 +1268,7 @@ static void epochs_do_not_show_in_the_report(void **state)
     t.options.progress = PROGRESS_NEVER;
     t.options.inputs = inputs;
     t.options.input_count = 1;
-    assert_int_equal(stacks_init(&s, &t.options, &hooks, STACKS_SAMPLES, false, false), 0);
+    assert_int_equal(stacks_init(&s, &t.options, &hooks, &(struct stacks_options){0}), 0);
     c.stacks = &s;
     assert_int_equal(stacks_run(&s), 0);
     assert_non_null(

@@ -33,7 +33,7 @@ static void expect_lines(struct maker *m, enum sym_perf_maps perf_maps, const ch
     options.symbols.no_kernel_symbols = true; /* nothing of this machine */
     options.symbols.perf_maps = perf_maps;
     options.symbols.perf_map_dir = perf_maps == SYM_PERF_MAPS_NONE ? NULL : "/absent";
-    assert_int_equal(stacks_init(&s, &options, &hooks, STACKS_SAMPLES, false, false), 0);
+    assert_int_equal(stacks_init(&s, &options, &hooks, &(struct stacks_options){0}), 0);
     assert_int_equal(stacks_run(&s), 0);
     lines = strstr(s.report_lines.data, "stacks truncated\n");
     assert_non_null(lines);
