@@ -20,7 +20,6 @@ const consumers = process.env.CONSUMERS || fileURLToPath(new URL('../../build/co
 const require = createRequire(`${consumers}/`);
 
 const VIEWS = ['time-ordered', 'left-heavy', 'sandwich']; // as the app numbers them
-const SANDWICH = 2;
 const CONTENT_TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm' };
 
 // Nothing of this is for a browser without a network, but Chromium asks for all kinds of things when it starts.
@@ -149,8 +148,9 @@ function describeShown(top) {
         for (; level.length > 0; depth++) level = level.flatMap((node) => node.children);
         return depth;
     };
-    // The first table is the list's head, the second one its visible part.
-    const rows = [...document.querySelectorAll('table')].flatMap((table) => [...table.querySelectorAll('tr')]);
+    // The list's head is a table of its own, beside that of the visible rows.
+    const head = [...document.querySelectorAll('th')].find((cell) => cell.textContent === 'Symbol Name');
+    const rows = [...head.closest('table').parentElement.querySelectorAll('tr')];
     return {
         roots: profile.getGroupedCalltreeRoot().children.map((node) => ({
             name: node.frame.name, weight: node.getTotalWeight(),
@@ -180,7 +180,7 @@ function listen(page, origin, errors) {
     page.on('console', (message) => {
         // The app logs why an import failed as if it were no error.
         if (message.type() === 'error' || message.text().startsWith('Failed to load'))
-            errors.push(`console: ${message.text()}`);
+            errors.push(`console: ${message.text().split('\n')[0]}`);
     });
     page.on('requestfailed', (request) => errors.push(`request failed: ${request.url()}`));
     return page.route('**/*', (route) => {
@@ -198,18 +198,23 @@ async function frames(page, count) {
 }
 
 async function look(page, options, errors) {
-    await page.waitForFunction(() => window.importState() !== null, null, { timeout: options.timeoutMs, polling: 50 })
-        .catch((error) => {
-            if (errors.length === 0) errors.push(`not imported: ${error.message.split('\n')[0]}`);
-        });
-    if (errors.length > 0 || (await page.evaluate(() => window.importState())) !== 'imported') {
-        if (errors.length === 0) errors.push('the app says: something went wrong');
-        return {};
+    const deadline = performance.now() + options.timeoutMs;
+    let state = null;
+    while (state === null && errors.length === 0) {
+        if (performance.now() > deadline) errors.push(`not imported within ${options.timeoutMs / 1000} s`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        state = await page.evaluate(() => window.importState());
     }
+    if (state === 'error' && errors.length === 0) errors.push('the app says: something went wrong');
+    if (errors.length > 0) return {};
     const group = await page.evaluate(describeGroup);
     const shown = options.each ? group.profiles.map((p) => p.index) : [group.activeProfile];
 
-    await page.evaluate((view) => window.appProps().setViewMode(view), SANDWICH);
+    // Each view is drawn once, the sandwich last: what is too deep for one fails there.
+    for (let view = 0; view < VIEWS.length; view++) {
+        await page.evaluate((v) => window.appProps().setViewMode(v), view);
+        await frames(page, 2);
+    }
     for (const index of shown) {
         await page.evaluate((i) => window.appProps().setProfileIndexToView(i), index);
         await frames(page, 2);
@@ -235,6 +240,7 @@ async function main() {
     statSync(options.file);
 
     const home = mkdtempSync(join(tmpdir(), 'speedscope_app.'));
+    process.on('exit', () => rmSync(home, { recursive: true, force: true }));
     const { server, origin } = await serve(options.file);
     const errors = [];
     let browser;
@@ -269,7 +275,6 @@ async function main() {
         server.closeAllConnections();
         server.close();
         clearTimeout(watchdog);
-        rmSync(home, { recursive: true, force: true });
     }
     console.log(JSON.stringify({ speedscope: version, milliseconds: Math.round(performance.now() - started), ...result, errors }, null, 1));
     for (const error of errors) console.error(`speedscope_app: ${basename(options.file)}: ${error}`);
