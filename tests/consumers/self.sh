@@ -31,11 +31,14 @@ main;run;f;g 10000000'
     equal "folded in microseconds, $form" "$(speedscope_folded "$file" 0 --microseconds | tail -n 1)" 'main;run;f;g 10000'
 done
 
-# damaged FORM SUBSTITUTION TEXT: the document with this done to it is refused with this text.
+# damaged FORM SUBSTITUTION TEXT: the document with this done to it is refused with this text. All of them are
+# checked in one run below.
+damage_texts=()
 damaged() {
-    perl -pe "$2" "$1.json" >damaged.json
-    ! cmp -s "$1.json" damaged.json || die "nothing damaged: $2"
-    speedscope_refused damaged.json "$3"
+    local file=damaged-${#damage_texts[@]}.json
+    perl -pe "$2" "$1.json" >"$file"
+    ! cmp -s "$1.json" "$file" || die "nothing damaged: $2"
+    damage_texts+=("$3")
 }
 damaged sampled 's/"sampled"/"simple"/' 'schema: '
 damaged sampled 's/"file":"f.c"/"file":null/' 'schema: '
@@ -44,11 +47,11 @@ damaged sampled 's/"weights":\[10000000,/"weights":[/' '4 samples and 3 weights'
 damaged sampled 's/\[0,1,2,3\]/[0,1,2,4]/' 'sample 1: frame 4 of 4'
 damaged sampled 's/30000000,10000000\]/0,10000000]/' 'sample 2: weight 0'
 damaged sampled 's/30000000,10000000\]/9007199254740992,10000000]/' 'sample 2: weight 9007199254740992'
-damaged sampled 's/("profiles":\[)(\{.*\})\]/$1$2,$2]/' 'has the name of profile 0'
+damaged sampled 's/("profiles":\[)(.*)(\],"shared")/$1$2,$2$3/' 'has the name of profile 0'
 damaged sampled 's/"name":"run"/"name":"main"/' 'has name and file of frame 0'
 damaged sampled 's/"endValue":60000000/"endValue":59999999/' 'beyond endValue'
 damaged sampled 's/"endValue":60000000/"endValue":60000001/' 'the last profile ends at 60000000'
-damaged sampled 's/("profiles":\[)(\{.*\})\]/my ($a, $b) = ($1, $2); my $c = $b; $c =~ s,endValue":6,endValue":7,; $c =~ s,worker,other,; "$a$b,$c]"/e' \
+damaged sampled 's/("profiles":\[)(.*)(\],"shared")/$1$2,$2$3/; s/worker 1/worker 2/; s/(.*endValue":)6/${1}7/' \
     'not that of the first'
 damaged sampled 's/,\[\],/,[],[],/; s/30000000,10000000\]/20000000,10000000,10000000]/' 'a gap follows a gap'
 damaged sampled 's/nanoseconds/none/' 'unit none'
@@ -59,13 +62,20 @@ damaged sampled 's/\n/\n\n/' 'does not end in one LF'
 damaged sampled 's/"run"/"r\\u0000n"/' 'is not clean'
 damaged sampled 's/"run"/"r\xffn"/' 'is not UTF-8'
 damaged sampled 's/,\[0,1\]\]/,[0,1]/' 'is not JSON'
-damaged evented 's/(.*)"at":60000000/$1"at":50000001/' 'the last profile ends'
+damaged evented 's/"at":60000000/"at":59000000/g' 'the last profile ends at 59000000'
 damaged evented 's/"at":20000000/"at":9000000/' 'at 9000000 after 10000000'
 damaged evented 's/,\{"type":"C","frame":0,"at":60000000\}//' '1 frames are open at the end'
 damaged evented 's/\{"type":"C","frame":3,/{"type":"C","frame":2,/' 'which is not the innermost one'
 damaged evented 's/\{"type":"O","frame":0,"at":0\},/{"type":"C","frame":0,"at":0},/' 'nothing is open'
 damaged evented 's/(\{"type":"O","frame":3,"at":10000000\})/{"type":"C","frame":2,"at":10000000},{"type":"O","frame":2,"at":10000000},$1/' \
     'closed and opened again'
+speedscope_refused damaged-0.json "${damage_texts[0]}"
+! node "$_speedscope_folder/speedscope_check.mjs" damaged-*.json >out 2>faults || die "damaged documents are accepted"
+[ ! -s out ] || die "a damaged document is accepted: $(head -2 out)"
+for i in "${!damage_texts[@]}"; do
+    grep -F "speedscope_check: damaged-$i.json: " faults | grep -qF -e "${damage_texts[i]}" ||
+        die "not refused for: ${damage_texts[i]}: $(grep -F "damaged-$i.json: " faults)"
+done
 
 # Names as spool2folded writes them, and stacks that differ in the file alone.
 perl -pe 's/"run"/"r;un 12"/; s/"name":"main"/"name":"#main"/; s/"name":"f","file":"f.c"/"name":"g","file":"\/opt\/g"/' \
@@ -141,7 +151,6 @@ head -c 100 worked.pb.gz >cut.pb.gz
 fails 'gzip refuses it' pprof_decode cut.pb.gz
 cat worked.pb.gz worked.pb.gz >two.pb.gz
 fails 'behind the gzip member' pprof_check two.pb.gz
-gzip -c worked.pb >/dev/null
 cp worked.pb dated && gzip -Nc dated >named.pb.gz
 fails 'gzip header' pprof_check named.pb.gz
 

@@ -59,10 +59,10 @@ function parse(file, report) {
         return null;
     }
     // One text for one value: no blanks, no key twice, integers as digits, only what must be escaped is.
-    const canonical = JSON.stringify(doc);
-    if (text.length !== canonical.length + 1 || !text.startsWith(canonical)) {
+    const canonical = JSON.stringify(doc) + '\n';
+    if (text !== canonical && text + '\n' !== canonical && text !== canonical + '\n') {
         let at = 0;
-        while (text[at] === canonical[at]) at++;
+        while (at < text.length && text[at] === canonical[at]) at++;
         report(`byte ${Buffer.byteLength(text.slice(0, at))}: not the shortest form of this value:` +
             ` ${JSON.stringify(text.slice(at, at + 20))} instead of ${JSON.stringify(canonical.slice(at, at + 20))}`);
     }
