@@ -210,25 +210,23 @@ async function look(page, options, errors) {
     const group = await page.evaluate(describeGroup);
     const shown = options.each ? group.profiles.map((p) => p.index) : [group.activeProfile];
 
-    // Each view is drawn once, the sandwich last: what is too deep for one fails there.
-    for (let view = 0; view < VIEWS.length; view++) {
-        await page.evaluate((v) => window.appProps().setViewMode(v), view);
+    // Each view is drawn: what is too deep for one fails there. The size is that of the picture from the start: a later
+    // one would leave the view zoomed.
+    for (const [number, view] of VIEWS.entries()) {
+        await page.evaluate((v) => window.appProps().setViewMode(v), number);
         await frames(page, 2);
+        if (options.screenshot && view === options.view) {
+            await page.evaluate(() => document.fonts.ready.then(() => true));
+            await frames(page, 5);
+            await page.screenshot({ path: options.screenshot });
+        }
     }
+    // The sandwich is left, with room for the rows that are wanted.
+    await page.setViewportSize({ width: 1200, height: Math.max(800, 20 * (options.top + 5)) });
     for (const index of shown) {
         await page.evaluate((i) => window.appProps().setProfileIndexToView(i), index);
         await frames(page, 2);
         Object.assign(group.profiles[index], await page.evaluate(describeShown, options.top));
-    }
-    if (options.screenshot) {
-        await page.evaluate(([view, index]) => {
-            window.appProps().setProfileIndexToView(index);
-            window.appProps().setViewMode(view);
-        }, [VIEWS.indexOf(options.view), group.activeProfile]);
-        await page.setViewportSize({ width: options.size[0], height: options.size[1] });
-        await page.evaluate(() => document.fonts.ready.then(() => true));
-        await frames(page, 5);
-        await page.screenshot({ path: options.screenshot });
     }
     return group;
 }
@@ -260,7 +258,7 @@ async function main() {
             timeout: 30000,
         });
         const page = await browser.newPage({
-            viewport: { width: 1200, height: Math.max(800, 20 * (options.top + 5)) },
+            viewport: { width: options.size[0], height: options.size[1] },
             colorScheme: 'light',
         });
         await page.addInitScript(keepScripts);
