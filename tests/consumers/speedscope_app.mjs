@@ -255,7 +255,7 @@ async function main() {
             executablePath: findChromium(),
             args: CHROMIUM_FLAGS,
             env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home },
-            timeout: 30000,
+            timeout: 60000,
         });
         const page = await browser.newPage({
             viewport: { width: options.size[0], height: options.size[1] },
@@ -264,7 +264,7 @@ async function main() {
         await page.addInitScript(keepScripts);
         await listen(page, origin, errors);
         const name = encodeURIComponent(`/document/${encodeURIComponent(basename(options.file))}`);
-        await page.goto(`${origin}/#profileURL=${name}`, { timeout: 30000 });
+        await page.goto(`${origin}/#profileURL=${name}`, { timeout: 60000 });
         result = await look(page, options, errors);
     } catch (error) {
         errors.push(error.message.split('\n')[0]);
