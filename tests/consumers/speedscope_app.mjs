@@ -197,14 +197,20 @@ async function frames(page, count) {
     }, count);
 }
 
-async function look(page, options, errors) {
+// Waits until the function gives something other than null and false; an error ends the wait.
+async function until(page, what, options, errors, ask, argument) {
     const deadline = performance.now() + options.timeoutMs;
-    let state = null;
-    while (state === null && errors.length === 0) {
-        if (performance.now() > deadline) errors.push(`not imported within ${options.timeoutMs / 1000} s`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        state = await page.evaluate(() => window.importState());
+    let answer = null;
+    while (!answer && errors.length === 0) {
+        if (performance.now() > deadline) errors.push(`${what}: not within ${options.timeoutMs / 1000} s`);
+        answer = await page.evaluate(ask, argument);
+        if (!answer) await new Promise((resolve) => setTimeout(resolve, 20));
     }
+    return answer;
+}
+
+async function look(page, options, errors) {
+    const state = await until(page, 'import', options, errors, () => window.importState());
     if (state === 'error' && errors.length === 0) errors.push('the app says: something went wrong');
     if (errors.length > 0) return {};
     const group = await page.evaluate(describeGroup);
@@ -214,7 +220,9 @@ async function look(page, options, errors) {
     // one would leave the view zoomed.
     for (const [number, view] of VIEWS.entries()) {
         await page.evaluate((v) => window.appProps().setViewMode(v), number);
-        await frames(page, 2);
+        await until(page, `view ${view}`, options, errors, (v) => window.appProps().viewMode === v, number);
+        await frames(page, 3);
+        if (errors.length > 0) return group;
         if (options.screenshot && view === options.view) {
             await page.evaluate(() => document.fonts.ready.then(() => true));
             await frames(page, 5);
@@ -225,7 +233,9 @@ async function look(page, options, errors) {
     await page.setViewportSize({ width: 1200, height: Math.max(800, 20 * (options.top + 5)) });
     for (const index of shown) {
         await page.evaluate((i) => window.appProps().setProfileIndexToView(i), index);
+        await until(page, `profile ${index}`, options, errors, (i) => window.appProps().activeProfileState.index === i, index);
         await frames(page, 2);
+        if (errors.length > 0) return group;
         Object.assign(group.profiles[index], await page.evaluate(describeShown, options.top));
     }
     return group;
@@ -249,7 +259,7 @@ async function main() {
         console.error('speedscope_app: the browser does not answer');
         browser?.close().catch(() => {});
         setTimeout(() => process.exit(1), 2000);
-    }, options.timeoutMs + 60000);
+    }, 2 * options.timeoutMs + 60000);
     try {
         browser = await chromium.launch({
             executablePath: findChromium(),
