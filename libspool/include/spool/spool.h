@@ -264,6 +264,29 @@ SPOOL_MUST_CHECK int spool_reader_open_memory(struct spool_reader *r, const void
  *       repeat it. All that was decoded before stays usable through the functions below. */
 SPOOL_MUST_CHECK int spool_reader_next(struct spool_reader *r, struct spool_record *out);
 
+/* Like spool_reader_open_fd, for an input that is still being written: a 0 of spool_reader_next says that no
+ * complete record is there now, and the next call looks again. The beginning of a record stays where it is
+ * until the rest has come, however long that takes (a wrong length in it waits for ever, and takes no memory
+ * for what has not come); spool_reader_cut_tail tells that one is there. Everything else is as for an input
+ * that is complete, and errors stay.
+ *   - The header must be there: a regular file that ends inside it is ERR_TRUNCATED. A pipe or socket is
+ *     waited for until it has the header or its end; spool_reader_next never waits, whether the descriptor is
+ *     in blocking mode or not (its flags are not touched; nobody else may read from it meanwhile).
+ *   - A regular file that is found shorter than what was read of it is ERR_IO.
+ *   - gzip gives what can be unpacked of what is there: a writer that wants to be followed flushes
+ *     (Z_SYNC_FLUSH) or appends members. An incomplete member waits like an incomplete record. */
+SPOOL_MUST_CHECK int spool_reader_open_tail_fd(struct spool_reader *r, int fd);
+
+/* Whether the last 0 of spool_reader_next was final: all writers of the pipe or socket have closed it, and what
+ * was in it has been read. Never true for a regular file, nor for a reader that was opened otherwise. */
+bool spool_reader_tail_ended(const struct spool_reader *r);
+
+/* Bounds how much of a tail's input is read: not more than `bytes` in all, counted like
+ * spool_reader_input_bytes; for writers that tell how far they have got. May be called before the open call,
+ * which then finds no more either (a pipe is not waited for beyond it), and at any time later; a bound below
+ * what has been read ends reading there. UINT64_MAX, as at first: no bound. */
+void spool_reader_tail_limit(struct spool_reader *r, uint64_t bytes);
+
 /* What went wrong, in one line without a file name: what, at which byte, with the numbers; "no error" as
  * long as nothing did. Never NULL. Valid until the next call on the reader. */
 const char *spool_reader_error(const struct spool_reader *r);
@@ -274,7 +297,8 @@ int spool_reader_error_code(const struct spool_reader *r);
 /* The header; NULL before a successful open. Valid until spool_reader_free. */
 const struct spool_header *spool_reader_header(const struct spool_reader *r);
 
-/* Whether the end was reached inside a record (or inside gzip data). Final when next has returned 0. */
+/* Whether the end was reached inside a record (or inside gzip data). Final when next has returned 0; of a tail
+ * it tells what the last call of next found. */
 bool spool_reader_cut_tail(const struct spool_reader *r);
 
 /* Bytes of the (unpacked) spool up to the end of the last decoded record: the accepted prefix once next
