@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a spool, handing out its records, telling a clean end from a cut tail from damage. What the bytes mean is
- * record.c's, where they come from input.c's.
+ * Opening a spool, handing out its records, telling a clean end from a cut tail from damage from more to come. What
+ * the bytes mean is record.c's, where they come from input.c's.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "annotation.h"
 #include "error.h"
 #include "format.h"
 #include "input.h"
@@ -321,8 +322,7 @@ static int take_in(struct spool_reader *r, struct spool_record *rec)
         t->python_count++;
         return 0;
     case SPOOL_RECORD_DEACTIVATE_PROCESS:
-        spoolint_table_retire_process(t, rec->deactivated_pid);
-        return 0;
+        return spoolint_table_retire_process(t, rec->deactivated_pid);
     case SPOOL_RECORD_DEACTIVATE_MODULE:
         spoolint_table_retire_module(t, rec->deactivated_module);
         return 0;
@@ -503,6 +503,42 @@ int spoolint_reader_fail_nomem(struct spool_reader *r, const char *what)
     return fail(r, SPOOL_ERR_NOMEM);
 }
 
+void spoolint_reader_list_retired(struct spool_reader *r)
+{
+    r->table.list_retired = true;
+}
+
+const uint32_t *spoolint_reader_retired(const struct spool_reader *r, size_t *count)
+{
+    *count = r->table.retired_count;
+    return r->table.retired;
+}
+
+const struct spool_module *spoolint_reader_any_module(const struct spool_reader *r, uint32_t id)
+{
+    return &r->table.modules[id];
+}
+
+int spoolint_reader_look(struct spool_reader *r)
+{
+    uint64_t left = r->long_record.left;
+    int rc;
+
+    if (r->state != READER_OPEN)
+        return r->error.code;
+    if (left > 0) {
+        rc = skip_long_record(r);
+        return rc < 0 ? rc : r->long_record.left < left;
+    }
+    rc = fill(r);
+    return rc < 0 ? fail_input(r, rc) : rc;
+}
+
+bool spoolint_reader_has_unread(const struct spool_reader *r)
+{
+    return r->state == READER_OPEN && r->at != r->window.end;
+}
+
 const char *spool_reader_error(const struct spool_reader *r)
 {
     return spoolint_error_get(&r->error);
@@ -569,6 +605,13 @@ const struct spool_module *spool_reader_module(const struct spool_reader *r, uin
     if (id >= r->table.module_count || r->table.module_is_note[id])
         return NULL;
     return &r->table.modules[id];
+}
+
+bool spool_reader_annotation(const struct spool_reader *r, uint32_t id,
+                             struct spool_annotation *out)
+{
+    return id < r->table.module_count && r->table.module_is_note[id] &&
+           spoolint_annotation_parse(&r->table.modules[id], out);
 }
 
 bool spool_reader_frame(const struct spool_reader *r, uint32_t id, struct spool_frame *out)

@@ -329,6 +329,11 @@ void spool_reader_counts(const struct spool_reader *r, struct spool_counts *out)
  * of spool_reader_next (the table may move); what it points to until spool_reader_free. */
 const struct spool_module *spool_reader_module(const struct spool_reader *r, uint32_t id);
 
+/* The annotation that took a module id: true and *out filled; false when the id is not an annotation's. What
+ * *out points to is valid until spool_reader_free. */
+bool spool_reader_annotation(const struct spool_reader *r, uint32_t id,
+                             struct spool_annotation *out);
+
 /* A frame, stack node or thread by id. true and *out filled; false when the id is not defined. */
 bool spool_reader_frame(const struct spool_reader *r, uint32_t id, struct spool_frame *out);
 bool spool_reader_stack(const struct spool_reader *r, uint32_t id, struct spool_stack *out);
@@ -409,6 +414,72 @@ bool spool_snapshot_sample(const struct spool_snapshot *s, uint64_t index,
 /* The reader behind it, for header, definitions, time, error text. It belongs to the snapshot; next
  * returns 0 on it. */
 struct spool_reader *spool_snapshot_reader(struct spool_snapshot *s);
+
+/* ---- a tail: batches of a growing spool ------------------------------------------------------------- */
+
+/* For programs that process a spool while it is written and drop what belongs to a module or process when it
+ * ends: on top of spool_reader_open_tail_fd, record after record is gathered into batches. A batch ends after
+ * 16,384 samples, right after every deactivation record, or where the input has no more complete record:
+ *
+ *     while ((rc = spool_tail_poll(tail, &batch)) >= 0) {
+ *         use(batch.samples, batch.sample_count);
+ *         drop(batch.retired_modules, batch.retired_module_count);
+ *         if (batch.ended || batch.finished)
+ *             break;
+ *         if (!batch.more)
+ *             sleep_or_poll(fd);
+ *     }
+ */
+struct spool_tail;
+
+/* A tail without input; NULL: out of memory. Free it with spool_tail_free, which accepts NULL. */
+struct spool_tail *spool_tail_new(void);
+void spool_tail_free(struct spool_tail *t);
+
+/* Opens the spool as spool_reader_open_tail_fd does, with its results, and decodes the first batch, so that the
+ * definitions are there. An error met in doing that is not this call's, but spool_tail_poll's. */
+SPOOL_MUST_CHECK int spool_tail_open_fd(struct spool_tail *t, int fd);
+
+/* What was read since the batch before. The arrays belong to the tail and are valid until the next poll. The
+ * first batch is what the open call read; whoever looks at the reader only after that knows its definitions
+ * already, so its ranges are empty (they begin where the next ones will) and kernel_changed is false. */
+struct spool_tail_batch {
+    const struct spool_sample *samples;
+    size_t sample_count; /* at most 16,384 */
+
+    /* New ids: begin <= id < end. Those of modules include annotations (spool_reader_annotation). */
+    uint32_t modules_begin, modules_end;
+    uint32_t frames_begin, frames_end;
+
+    /* Processes of samples, user modules, annotations, python records and deactivations, each once, in the order
+     * in which they were seen. */
+    const int32_t *pids;
+    size_t pid_count;
+
+    /* The deactivation that ended the batch. Of a process: it, and its modules that were not retired yet, by
+     * ascending id, without annotations. Of a module: the module, even if it had been retired before. */
+    const uint32_t *retired_modules;
+    size_t retired_module_count;
+    const int32_t *retired_pids;
+    size_t retired_pid_count;
+
+    bool kernel_changed; /* a kernel module was defined or retired */
+    bool finished; /* the recorder's `end` annotation has been read, in this batch or before */
+    bool ended;    /* nothing will come any more: spool_reader_tail_ended */
+    bool
+        more; /* poll again at once: the batch ended early and there are unread bytes, perhaps only a part of a
+                  record; or an error is next; first batch: or the input has grown since the open call */
+};
+
+/* Discards the last batch and decodes the next one; the first call returns that of the open call.
+ *   1   *out is filled, something was read
+ *   0   *out is filled, but nothing was read: no complete record is there
+ *   <0  as spool_reader_next, and again at every later call. What was read before an error was a batch */
+SPOOL_MUST_CHECK int spool_tail_poll(struct spool_tail *t, struct spool_tail_batch *out);
+
+/* The reader behind it: for definitions, time, limit and error text. It belongs to the tail; its open and next
+ * functions must not be called. */
+struct spool_reader *spool_tail_reader(struct spool_tail *t);
 
 /* ---- writing ------------------------------------------------------------------------------------- */
 
