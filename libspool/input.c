@@ -354,7 +354,6 @@ static int next_member(struct input *in)
 static int unpack(struct input *in, uint8_t *out, size_t room, size_t *got)
 {
     assert(room > 0);
-    in->gzip_cut = false; /* what is followed may have grown */
     for (;;) {
         int rc;
 
