@@ -128,8 +128,9 @@ static void a_batch_has_at_most_16384_samples(void **state)
     uint64_t index = 0;
 
     (void)state;
-    put_samples(&f.bytes, 2 * BATCH_SAMPLES + 5);
-    for (size_t left = 2 * BATCH_SAMPLES + 5; left > 0; left -= f.batch.sample_count) {
+    /* Samples of four bytes: the fourth batch ends where the reader's window does. */
+    put_samples(&f.bytes, 4 * BATCH_SAMPLES + 5);
+    for (size_t left = 4 * BATCH_SAMPLES + 5; left > 0; left -= f.batch.sample_count) {
         next_batch(&f);
         assert_int_equal(f.batch.sample_count, left < BATCH_SAMPLES ? left : BATCH_SAMPLES);
         for (size_t i = 0; i < f.batch.sample_count; i++) {
@@ -603,7 +604,7 @@ static void tens_of_thousands_of_modules_and_retirements_take_linear_time(void *
     (void)state;
     for (uint64_t i = 0; i < count; i++)
         bytes_module(&f.bytes, 4, 2 + i, 7, 0, 1, 0, false, "/b");
-    for (int32_t i = 0; i < 30000; i++) /* a batch with many processes, then many with few */
+    for (int32_t i = 0; i < 400000; i++) /* a batch with many processes, then many with few */
         bytes_python(&f.bytes, 0, 1000 + i, 1);
     for (uint64_t i = 0; i < count; i++) {
         bytes_deactivate_module(&f.bytes, 2 + count - 1 - i);
