@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as a spool: read, asked about in every way, and written again record by record; what
- * was written must read as the same records.
+ * was written must read as the same records. And as a file that grows, followed record by record and
+ * in batches, which must come to the same samples and the same verdict.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "spool/spool.h"
 #include "writer_internal.h"
@@ -270,6 +273,135 @@ static void check_same_spools(const uint8_t *data, size_t size, const struct out
     spool_reader_free(b);
 }
 
+/* ---- following ---- */
+
+/* What was read, in a form that can be compared. */
+struct outcome {
+    uint64_t samples;
+    uint64_t hash;
+    int rc;
+};
+
+static void add_sample(struct outcome *o, const struct spool_sample *s)
+{
+    const uint64_t fields[] = {s->index, (uint64_t)s->delta_ns, s->time_ns, s->thread,
+                               s->stack, (uint64_t)s->pid,      s->tid};
+
+    CHECK(s->index == o->samples);
+    o->samples++;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        o->hash = (o->hash ^ fields[i]) * 0x9e3779b97f4a7c15u;
+}
+
+static void read_records(struct spool_reader *r, struct outcome *o)
+{
+    struct spool_record rec;
+
+    while ((o->rc = spool_reader_next(r, &rec)) > 0)
+        if (rec.type == SPOOL_RECORD_SAMPLE)
+            add_sample(o, &rec.sample);
+}
+
+static void read_batches(struct spool_tail *t, struct outcome *o)
+{
+    struct spool_tail_batch b;
+    struct spool_counts c;
+
+    while ((o->rc = spool_tail_poll(t, &b)) > 0 || (o->rc == 0 && b.more)) {
+        CHECK(b.sample_count <= 16384);
+        for (size_t i = 0; i < b.sample_count; i++)
+            add_sample(o, &b.samples[i]);
+        spool_reader_counts(spool_tail_reader(t), &c);
+        CHECK(b.modules_begin <= b.modules_end && b.modules_end == c.modules);
+        CHECK(b.frames_begin <= b.frames_end && b.frames_end == c.frames);
+        CHECK(b.retired_pid_count <= 1 && !b.ended);
+        for (size_t i = 0; i < b.retired_module_count; i++) {
+            CHECK(b.retired_modules[i] < c.modules);
+            CHECK(i == 0 || b.retired_modules[i - 1] < b.retired_modules[i]);
+        }
+    }
+}
+
+/* A descriptor whose limit moves on is a file that grows. The open call needs the header, so it is tried again with
+ * more; what else it says is final. */
+static int open_growing(struct spool_reader **r, struct spool_tail **t, bool batches, int fd,
+                        size_t *limit, size_t step, size_t size)
+{
+    int rc;
+
+    for (;;) {
+        *t = batches ? spool_tail_new() : NULL;
+        *r = batches ? spool_tail_reader(*t) : spool_reader_new();
+        CHECK(*r != NULL && lseek(fd, 0, SEEK_SET) == 0);
+        spool_reader_tail_limit(*r, *limit);
+        rc = batches ? spool_tail_open_fd(*t, fd) : spool_reader_open_tail_fd(*r, fd);
+        if (rc != SPOOL_ERR_TRUNCATED || *limit >= size)
+            return rc;
+        if (batches)
+            spool_tail_free(*t);
+        else
+            spool_reader_free(*r);
+        *limit += step;
+    }
+}
+
+static void follow(struct spool_reader *plain, const struct outcome *expected, int fd, size_t size,
+                   bool batches)
+{
+    const size_t step = size / (batches ? 5 : 11) + 1;
+    size_t limit = step + 1; /* two bytes tell whether it is gzip */
+    struct spool_reader *r;
+    struct spool_tail *t;
+    struct outcome o = {0};
+
+    o.rc = open_growing(&r, &t, batches, fd, &limit, step, size);
+    while (o.rc == 0) {
+        if (batches)
+            read_batches(t, &o);
+        else
+            read_records(r, &o);
+        if (limit >= size)
+            break;
+        limit += step;
+        spool_reader_tail_limit(r, limit);
+    }
+    CHECK((spool_reader_header(r) != NULL) == (spool_reader_header(plain) != NULL));
+    CHECK((o.rc < 0) == (expected->rc < 0));
+    CHECK(o.samples == expected->samples && o.hash == expected->hash);
+    CHECK(spool_reader_error_code(r) == o.rc);
+    /* Damaged gzip: where inflate notices it depends on what it is given, and so does what is there of a header that
+     * is none. */
+    if (!spool_reader_is_gzip(r) || spool_reader_header(r) != NULL)
+        CHECK(o.rc == expected->rc);
+    if (!spool_reader_is_gzip(r) && spool_reader_header(r) != NULL)
+        CHECK(strcmp(spool_reader_error(r), spool_reader_error(plain)) == 0);
+    CHECK(spool_reader_kept_bytes(r) == spool_reader_kept_bytes(plain));
+    CHECK(spool_reader_cut_tail(r) == spool_reader_cut_tail(plain));
+    CHECK(!spool_reader_tail_ended(r));
+    check_same_answers(plain, r);
+    if (batches)
+        spool_tail_free(t);
+    else
+        spool_reader_free(r);
+}
+
+static void check_following(const uint8_t *data, size_t size)
+{
+    struct spool_reader *plain = spool_reader_new();
+    struct outcome expected = {0};
+    int fd = memfd_create("spool", MFD_CLOEXEC);
+
+    CHECK(plain != NULL && fd >= 0);
+    CHECK(pwrite(fd, data, size, 0) == (ssize_t)size);
+    expected.rc = spool_reader_open_memory(plain, data, size);
+    if (expected.rc == 0)
+        read_records(plain, &expected);
+    follow(plain, &expected, fd, size, false);
+    follow(plain, &expected, fd, size, true);
+    spool_reader_free(plain);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct spool_reader *r = spool_reader_new();
@@ -312,5 +444,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     spool_writer_free(w);
     free(o.data);
+    check_following(data, size);
     return 0;
 }
