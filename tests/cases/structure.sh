@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Public cases about frames and what they are made of: O8, O11, O12, O20, O23, O24, O25, O26, O30, O35. Inlined
-# functions, O9 and O10, are in tests/tools/common/test_inlined.c.
+# functions, O9 and O10, are in inlined.sh.
 . "$(dirname "$0")/_cases.sh"
 
 # perfparser PR #43: a call as the last instruction of a function belongs to it, not to its neighbour. And nothing is
@@ -267,7 +267,7 @@ END
     speedscope '[.frames[] | .name + " " + .file] | sort | join(", ")' '[vdso]+0x10 [vdso], main [jit], nvidia.ko+0x20 nvidia.ko'
 }
 
-# py-spy#201: a function sampled at many places is one function. (Its lines: test_inlined.c.)
+# py-spy#201: a function sampled at many places is one function. (With lines: inlined.sh.)
 O35() {
     {
         printf '%s\n' 'interval 1ms' 'comm 40 app' 'names main' 'jit f 40 0x10000-0x11000 [jit-1-10000-1000] 0x10000-0x11000 f'
