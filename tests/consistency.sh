@@ -140,10 +140,8 @@ agree ladder-O2 "${sysroot[@]}" -- "$stackpulse/ladder/ladder-O2.spool"
 agree ladders "${sysroot[@]}" -- "${ladder[@]}"
 agree syscalls-O2 "${sysroot[@]}" --kallsyms "$stackpulse/kernel/kallsyms.txt" -- "$stackpulse/kernel/syscalls-O2.spool"
 agree python --sysroot root --perf-map-dir "$stackpulse/python" -- "$stackpulse"/python/*.spool
-agree basic "${nothing[@]}" -- "$synth"/basic{,-v1}.spool
-agree churn "${nothing[@]}" -- "$synth"/churn{,-v2,-cut,-half}.spool
-agree unpinned "${nothing[@]}" -- "$synth"/unpinned.spool
-agree deep "${nothing[@]}" -- "$synth"/deep.spool
+agree basic-deep "${nothing[@]}" -- "$synth"/{basic,basic-v1,deep}.spool
+agree churn-unpinned "${nothing[@]}" -- "$synth"/{churn,churn-v2,churn-cut,churn-half,unpinned}.spool
 agree backwards "${nothing[@]}" -- "$synth"/backwards.spool
 
 # The cases by whether they state an interval.
