@@ -28,7 +28,10 @@ done
 left_out=$PWD/left_out
 : >"$left_out"
 have() { # PROGRAM
-    [ -x "$BIN/$1" ] || command -v "$1" >/dev/null || {
+    case $1 in
+    spool2*) [ -x "$BIN/$1" ] ;;
+    *) command -v "$1" >/dev/null ;;
+    esac || {
         echo "$1" >>"$left_out"
         return 1
     }
@@ -159,7 +162,9 @@ convert_samples() {
 go_pprof() {
     [ -e pprof.json ] || return 1
     have go || return 1
-    PPROF_TMPDIR=$PWD/tmp go tool pprof "$@" pprof.pb.gz >go.out 2>go.err || die "go tool pprof $*: $(<go.err)"
+    mkdir -p none
+    HOME=$PWD PPROF_TMPDIR=$PWD/none PPROF_BINARY_PATH=$PWD/none PPROF_TOOLS=$PWD/none GOTOOLCHAIN=local GOFLAGS='' \
+        go tool pprof "$@" pprof.pb.gz >go.out 2>go.err || die "go tool pprof $*: $(<go.err)"
 }
 
 # flamegraph: the titles of the flame graph, one a line, in titles. 1: no flamegraph.pl.
