@@ -77,8 +77,8 @@ function parseExact(json) {
 
 // output-formats.md 2.2, of a frame of spoolcat.
 function spoolcatName(frame, moduleOnly) {
+    if (frame.name !== null && frame.name !== undefined) return frame.name; // of a placeholder, too
     if (frame.kind === 'truncated') return '[truncated]';
-    if (frame.name !== null && frame.name !== undefined) return frame.name;
     const path = frame.module && frame.module.path.replace(/ \(deleted\)$/, '');
     const base = path && (path.startsWith('//') ? path : path.replace(/^.*\/(?=.)/s, '')); // //anon is no path
     const hex = (n, offset) => `0x${(BigInt(n) - BigInt(offset ?? 0)).toString(16)}`;

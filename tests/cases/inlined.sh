@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Public cases about inlined functions and lines: O9, O10, O35. The tools here are linked with fake_lines.c.
-BIN=$BUILD/tests/fake_lines
+export BIN=$BUILD/tests/fake_lines
 . "$(dirname "$0")/_cases.sh"
 export FAKE_LINES=lines
 
