@@ -62,7 +62,13 @@ run() {
 
 # one_row OPTION...: all tools with these options.
 one_row() {
-    local symbols=("${symbols[@]}")
+    local symbols=("${symbols[@]}") own=() option
+    for option; do
+        case $option in
+        --no-symbols | --no-kernel-symbols) ;;
+        *) own+=("$option") ;;
+        esac
+    done
     case " $* " in # no files where none are wanted
     *' --no-symbols '*) symbols=() ;;
     *' --no-kernel-symbols '*) symbols=("${symbols[@]:0:4}") ;;
@@ -74,6 +80,8 @@ one_row() {
     run spool2speedscope spool2speedscope --no-overview --weight=samples "$@"
     run spoolcat-stacks spoolcat --stacks --json "$@"
     run spoolcat-summary spoolcat --summary --json "$@"
+    # a summary takes options for names only where they can change what it counts
+    [ "$(<"$row.spoolcat-summary.status")" != 2 ] || run spoolcat-summary spoolcat --summary --json -q "${own[@]}"
     if [ "$part" != frames ]; then
         run spool2folded-time spool2folded --root=none --weight=time "$@"
         run spool2speedscope-time spool2speedscope --no-overview --weight=time "$@"
