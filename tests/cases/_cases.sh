@@ -51,6 +51,7 @@ run_cases() {
         rm -rf "$name"
     done
     sort "$left_out" | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/left out: \2 is not here (\1 times)/'
+    [ ! -s "$left_out" ] || [ $bad != 0 ] || exit 77
     exit $bad
 }
 
