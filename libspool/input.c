@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ZLIB_CONST
@@ -38,6 +39,14 @@ struct input {
     bool ended; /* no more bytes will come; final even if the file grows */
     int fd;
 
+    /* Of a descriptor that is followed: */
+    bool follow;
+    bool regular;
+    bool never_wait;
+    bool closed;           /* nobody writes any more */
+    uint64_t begin_offset; /* of a regular file: where reading began */
+    uint64_t limit;        /* read_bytes stops there */
+
     /* Bytes of the source as they are: of a descriptor in `raw_buffer`, of memory the memory. */
     const uint8_t *raw_at;
     const uint8_t *raw_end;
@@ -64,7 +73,7 @@ struct input *spoolint_input_new(void)
 
     if (in == NULL)
         return NULL;
-    *in = (struct input){.fd = -1};
+    *in = (struct input){.fd = -1, .limit = UINT64_MAX};
     return in;
 }
 
@@ -83,6 +92,28 @@ void spoolint_input_from_fd(struct input *in, int fd)
 {
     in->from_fd = true;
     in->fd = fd;
+}
+
+void spoolint_input_follow_fd(struct input *in, int fd)
+{
+    struct stat st;
+    off_t at;
+
+    spoolint_input_from_fd(in, fd);
+    in->follow = true;
+    in->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    at = in->regular ? lseek(fd, 0, SEEK_CUR) : 0;
+    in->begin_offset = at > 0 ? (uint64_t)at : 0;
+}
+
+void spoolint_input_never_wait(struct input *in)
+{
+    in->never_wait = true;
+}
+
+void spoolint_input_limit(struct input *in, uint64_t size)
+{
+    in->limit = size;
 }
 
 void spoolint_input_from_memory(struct input *in, const void *data, size_t size)
@@ -104,33 +135,98 @@ static size_t raw_size(const struct input *in)
     return in->raw_at == NULL ? 0 : (size_t)(in->raw_end - in->raw_at);
 }
 
+static int fail_read(struct input *in)
+{
+    if (errno == EISDIR)
+        return spoolint_error_set(&in->error, SPOOL_ERR_IO, "is a directory");
+    return spoolint_error_set(&in->error, SPOOL_ERR_IO, "read failed: %s", strerror(errno));
+}
+
+/* What a descriptor in non-blocking mode said; that mode is the business of who lent it to us. */
+#define READ_NOTHING_YET 2
+
+/* read(2): 1 and *got >= 1, 0 at the end, <0, or READ_NOTHING_YET. */
+static int read_once(struct input *in, uint8_t *out, size_t room, size_t *got)
+{
+    ssize_t n;
+
+    do {
+        n = read(in->fd, out, room);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? READ_NOTHING_YET : fail_read(in);
+    *got = (size_t)n;
+    in->read_bytes += (uint64_t)n;
+    return n > 0;
+}
+
+/* Whether a read gives an answer at once: 1, 0 when the time is over (-1: never), <0. */
+static int wait_for(struct input *in, int timeout_ms)
+{
+    struct pollfd p = {.fd = in->fd, .events = POLLIN};
+    int rc;
+
+    do {
+        rc = poll(&p, 1, timeout_ms);
+    } while (rc < 0 && errno == EINTR);
+    return rc < 0 ? fail_read(in) : rc;
+}
+
+/* A regular file gave nothing: 0 when it is as long as what was read, or longer. */
+static int check_size(struct input *in)
+{
+    uint64_t end = in->begin_offset + in->read_bytes;
+    struct stat st;
+
+    if (fstat(in->fd, &st) != 0)
+        return fail_read(in);
+    if (in->read_bytes == 0 || (uint64_t)st.st_size >= end)
+        return 0;
+    return spoolint_error_set(&in->error, SPOOL_ERR_IO,
+                              "the file has become shorter: it has %llu bytes, %llu had been read",
+                              (unsigned long long)st.st_size, (unsigned long long)end);
+}
+
+/* As read_fd, of what is there now. */
+static int read_followed(struct input *in, uint8_t *out, size_t room, size_t *got)
+{
+    uint64_t left = in->limit > in->read_bytes ? in->limit - in->read_bytes : 0;
+    int rc = READ_NOTHING_YET;
+
+    if (room > left)
+        room = (size_t)left;
+    if (in->regular) {
+        rc = room > 0 ? read_once(in, out, room, got) : 0;
+        return rc == 0 ? check_size(in) : rc;
+    }
+    if (room == 0)
+        return 0;
+    while (rc == READ_NOTHING_YET) {
+        rc = wait_for(in, in->never_wait ? 0 : -1);
+        if (rc <= 0)
+            return rc;
+        rc = read_once(in, out, room, got);
+        if (rc == READ_NOTHING_YET && in->never_wait)
+            return 0; /* somebody else was faster */
+    }
+    in->closed = rc == 0;
+    return rc;
+}
+
 /* read(2) that waits: 1 and *got >= 1, 0 at the end, <0. */
 static int read_fd(struct input *in, uint8_t *out, size_t room, size_t *got)
 {
+    int rc;
+
     assert(room > 0);
-    for (;;) {
-        ssize_t n = read(in->fd, out, room);
-
-        if (n > 0) {
-            *got = (size_t)n;
-            in->read_bytes += (uint64_t)n;
-            return 1;
-        }
-        if (n == 0)
-            return 0;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            /* Lent to us in non-blocking mode; its mode is the caller's business. */
-            struct pollfd p = {.fd = in->fd, .events = POLLIN};
-
-            if (poll(&p, 1, -1) >= 0)
-                continue;
-        }
-        if (errno == EINTR)
-            continue;
-        if (errno == EISDIR)
-            return spoolint_error_set(&in->error, SPOOL_ERR_IO, "is a directory");
-        return spoolint_error_set(&in->error, SPOOL_ERR_IO, "read failed: %s", strerror(errno));
+    if (in->follow)
+        return read_followed(in, out, room, got);
+    while ((rc = read_once(in, out, room, got)) == READ_NOTHING_YET) {
+        rc = wait_for(in, -1);
+        if (rc < 0)
+            return rc;
     }
+    return rc;
 }
 
 /* Puts more bytes behind those in raw: 1, 0 at the end, <0. */
@@ -258,6 +354,7 @@ static int next_member(struct input *in)
 static int unpack(struct input *in, uint8_t *out, size_t room, size_t *got)
 {
     assert(room > 0);
+    in->gzip_cut = false; /* what is followed may have grown */
     for (;;) {
         int rc;
 
@@ -307,7 +404,7 @@ static int produce(struct input *in, uint8_t *out, size_t room, size_t *got)
         rc = in->from_fd ? read_fd(in, out, room, got) : 0;
     }
     if (rc == 0)
-        in->ended = true;
+        in->ended = !in->follow || in->closed;
     return rc;
 }
 
@@ -433,11 +530,13 @@ static int skip(struct input *in, uint64_t size, uint64_t *skipped)
     while (*skipped < size && !in->ended) {
         uint64_t left = size - *skipped;
         size_t got = 0;
+        int rc;
 
         if (in->error.code != 0)
             return in->error.code;
-        if (produce(in, in->buffer, left < in->capacity ? (size_t)left : in->capacity, &got) < 0)
-            return in->error.code;
+        rc = produce(in, in->buffer, left < in->capacity ? (size_t)left : in->capacity, &got);
+        if (rc <= 0)
+            return rc;
         *skipped += got;
     }
     return 0;
@@ -452,6 +551,11 @@ int spoolint_input_skip(struct input *in, struct input_window *w, uint64_t size,
     rc = skip(in, size, skipped);
     *w = in->window;
     return rc < 0 ? rc : *skipped == size;
+}
+
+bool spoolint_input_ended(const struct input *in)
+{
+    return in->ended;
 }
 
 bool spoolint_input_gzip_cut(const struct input *in)

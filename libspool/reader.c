@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a spool, handing out its records, telling a clean end from a cut tail from damage. What the bytes mean is
- * record.c's, where they come from input.c's.
+ * Opening a spool, handing out its records, telling a clean end from a cut tail from damage from more to come. What
+ * the bytes mean is record.c's, where they come from input.c's.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "annotation.h"
 #include "error.h"
 #include "format.h"
 #include "input.h"
@@ -24,6 +25,13 @@ enum reader_state { READER_NEW = 0, READER_OPEN, READER_ENDED, READER_FAILED };
 /* A sample or stack node is a tag and three varints; with so many bytes ahead none of them can be short. */
 #define FAST_MAX_SIZE (1 + 3 * FORMAT_VARINT_MAX_SIZE)
 
+/* A record that is longer than this library keeps and has not come to its end yet. */
+struct long_record {
+    enum spool_record_type type;
+    uint64_t needed; /* its bytes at least */
+    uint64_t left;   /* of them have not been seen; 0: there is no such record */
+};
+
 struct spool_reader {
     const uint8_t *at; /* tag of the next record, inside window */
     const uint8_t
@@ -35,8 +43,10 @@ struct spool_reader {
     struct spool_header header;
     struct input *input;
     enum reader_state state;
+    bool tail; /* the end may not be the end */
     bool cut_tail;
     uint64_t kept_bytes; /* once ended or failed */
+    struct long_record long_record;
     struct error_state error;
 };
 
@@ -265,6 +275,19 @@ int spool_reader_open_fd(struct spool_reader *r, int fd)
     return open_input(r);
 }
 
+int spool_reader_open_tail_fd(struct spool_reader *r, int fd)
+{
+    int rc;
+
+    if (opened_before(r))
+        return SPOOL_ERR_MISUSE;
+    r->tail = true;
+    spoolint_input_follow_fd(r->input, fd);
+    rc = open_input(r);
+    spoolint_input_never_wait(r->input);
+    return rc;
+}
+
 int spool_reader_open_memory(struct spool_reader *r, const void *data, size_t size)
 {
     if (opened_before(r))
@@ -299,8 +322,7 @@ static int take_in(struct spool_reader *r, struct spool_record *rec)
         t->python_count++;
         return 0;
     case SPOOL_RECORD_DEACTIVATE_PROCESS:
-        spoolint_table_retire_process(t, rec->deactivated_pid);
-        return 0;
+        return spoolint_table_retire_process(t, rec->deactivated_pid);
     case SPOOL_RECORD_DEACTIVATE_MODULE:
         spoolint_table_retire_module(t, rec->deactivated_module);
         return 0;
@@ -310,38 +332,50 @@ static int take_in(struct spool_reader *r, struct spool_record *rec)
     return 0;
 }
 
-/* The input ended inside a record, or between two. */
-static int end(struct spool_reader *r)
+/* The input has no more, inside a record (`cut`) or between two; of a tail that is the end only once nothing can
+ * come. */
+static int end(struct spool_reader *r, bool cut)
 {
-    r->cut_tail = r->at != r->window.end || spoolint_input_gzip_cut(r->input);
-    stop(r, READER_ENDED);
+    r->cut_tail = cut || spoolint_input_gzip_cut(r->input);
+    if (!r->tail || spoolint_input_ended(r->input))
+        stop(r, READER_ENDED);
     return 0;
+}
+
+/* Drops what comes of a record that is too long, so that waiting for its end takes no memory. r->at and the empty
+ * window stand for its tag. */
+static int skip_long_record(struct spool_reader *r)
+{
+    struct long_record *l = &r->long_record;
+    uint64_t skipped = 0;
+    int rc = 1;
+
+    if (l->left > 0)
+        rc = spoolint_input_skip(r->input, &r->window, l->left, &skipped);
+    l->left -= skipped;
+    r->window.begin = r->window.end;
+    r->at = r->fast_end = r->window.begin;
+    if (rc < 0)
+        return fail_input(r, rc);
+    if (rc == 0)
+        return end(r, true);
+    spoolint_error_set(&r->error, SPOOL_ERR_LIMIT,
+                       "%s record at byte %" PRIu64 " has more than %" PRIu64
+                       " bytes, beyond the limit of this reader",
+                       spoolint_record_name(l->type), r->window_offset, l->needed);
+    return fail(r, SPOOL_ERR_LIMIT);
 }
 
 /* A record that is longer than this library keeps: cut off if the input ends in it, else beyond our limit. */
 static int too_long(struct spool_reader *r, const struct spool_record *rec, uint64_t needed)
 {
-    uint64_t have = (uint64_t)(r->window.end - r->at), skipped = 0;
-    uint64_t offset_bytes = offset_of(r, r->at);
-    int rc = 1;
+    uint64_t have = (uint64_t)(r->window.end - r->at);
 
-    if (have < needed)
-        rc = spoolint_input_skip(r->input, &r->window, needed - have, &skipped);
-    if (rc < 0)
-        return fail_input(r, rc);
+    r->long_record = (struct long_record){
+        .type = rec->type, .needed = needed, .left = have < needed ? needed - have : 0};
+    r->window_offset = offset_of(r, r->at);
     r->window.begin = r->window.end; /* nothing more is looked at */
-    r->at = r->window.begin;
-    r->window_offset = offset_bytes;
-    if (rc == 0) {
-        r->cut_tail = true;
-        stop(r, READER_ENDED);
-        return 0;
-    }
-    spoolint_error_set(&r->error, SPOOL_ERR_LIMIT,
-                       "%s record at byte %" PRIu64 " has more than %" PRIu64
-                       " bytes, beyond the limit of this reader",
-                       spoolint_record_name(rec->type), offset_bytes, needed);
-    return fail(r, SPOOL_ERR_LIMIT);
+    return skip_long_record(r);
 }
 
 static int next_slow(struct spool_reader *r, struct spool_record *rec)
@@ -352,6 +386,9 @@ static int next_slow(struct spool_reader *r, struct spool_record *rec)
         return r->error.code;
     if (r->state == READER_NEW)
         return spoolint_error_set(&r->error, SPOOL_ERR_MISUSE, "the reader has not been opened");
+    r->cut_tail = false;
+    if (r->long_record.left > 0)
+        return skip_long_record(r);
     for (;;) {
         struct cursor c = {.at = r->at, .end = r->window.end};
         uint64_t needed = 0;
@@ -375,7 +412,7 @@ static int next_slow(struct spool_reader *r, struct spool_record *rec)
         if (rc < 0)
             return fail_input(r, rc);
         if (rc == 0)
-            return end(r);
+            return end(r, r->at != r->window.end);
     }
 }
 
@@ -466,6 +503,42 @@ int spoolint_reader_fail_nomem(struct spool_reader *r, const char *what)
     return fail(r, SPOOL_ERR_NOMEM);
 }
 
+void spoolint_reader_list_retired(struct spool_reader *r)
+{
+    r->table.list_retired = true;
+}
+
+const uint32_t *spoolint_reader_retired(const struct spool_reader *r, size_t *count)
+{
+    *count = r->table.retired_count;
+    return r->table.retired;
+}
+
+const struct spool_module *spoolint_reader_any_module(const struct spool_reader *r, uint32_t id)
+{
+    return &r->table.modules[id];
+}
+
+int spoolint_reader_look(struct spool_reader *r)
+{
+    uint64_t left = r->long_record.left;
+    int rc;
+
+    if (r->state != READER_OPEN)
+        return r->error.code;
+    if (left > 0) {
+        rc = skip_long_record(r);
+        return rc < 0 ? rc : r->long_record.left < left;
+    }
+    rc = fill(r);
+    return rc < 0 ? fail_input(r, rc) : rc;
+}
+
+bool spoolint_reader_has_unread(const struct spool_reader *r)
+{
+    return r->state == READER_OPEN && r->at != r->window.end;
+}
+
 const char *spool_reader_error(const struct spool_reader *r)
 {
     return spoolint_error_get(&r->error);
@@ -485,6 +558,16 @@ const struct spool_header *spool_reader_header(const struct spool_reader *r)
 bool spool_reader_cut_tail(const struct spool_reader *r)
 {
     return r->cut_tail;
+}
+
+bool spool_reader_tail_ended(const struct spool_reader *r)
+{
+    return r->tail && r->state == READER_ENDED;
+}
+
+void spool_reader_tail_limit(struct spool_reader *r, uint64_t bytes)
+{
+    spoolint_input_limit(r->input, bytes);
 }
 
 uint64_t spool_reader_kept_bytes(const struct spool_reader *r)
@@ -522,6 +605,13 @@ const struct spool_module *spool_reader_module(const struct spool_reader *r, uin
     if (id >= r->table.module_count || r->table.module_is_note[id])
         return NULL;
     return &r->table.modules[id];
+}
+
+bool spool_reader_annotation(const struct spool_reader *r, uint32_t id,
+                             struct spool_annotation *out)
+{
+    return id < r->table.module_count && r->table.module_is_note[id] &&
+           spoolint_annotation_parse(&r->table.modules[id], out);
 }
 
 bool spool_reader_frame(const struct spool_reader *r, uint32_t id, struct spool_frame *out)

@@ -249,19 +249,11 @@ static bool jit_scratch_reserve(struct jit_scratch *jit, size_t count)
     return true;
 }
 
-static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
-                             struct spool_module *m, uint64_t *limit_bytes)
+/* The symbols from number jit->checked on. */
+static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
+                              const struct spool_module *m, uint64_t count, uint64_t *limit_bytes)
 {
-    uint64_t count;
-
-    TRY(decode_module(d, m, limit_bytes));
-    m->jit = true;
-    READ_UV(d, count);
-    if (count > FORMAT_JIT_SYMBOLS_MAX)
-        return refuse(d, "has %" PRIu64 " symbols, above %u", count, FORMAT_JIT_SYMBOLS_MAX);
-    if (m->kernel)
-        return refuse(d, "is a kernel module");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = jit->checked; i < count; i++) {
         struct spool_jit_symbol s = {0};
         uint64_t size;
 
@@ -292,7 +284,35 @@ static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
             return spoolint_error_set(d->e, SPOOL_ERR_NOMEM, "out of memory for %zu JIT symbols",
                                       i + 1);
         jit->symbols[i] = s;
+        jit->checked = i + 1;
+        jit->checked_bytes = (size_t)(d->c->at - d->begin);
     }
+    return DECODE_OK;
+}
+
+static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
+                             struct spool_module *m, uint64_t *limit_bytes)
+{
+    const uint8_t *first;
+    uint64_t count;
+
+    TRY(decode_module(d, m, limit_bytes));
+    m->jit = true;
+    READ_UV(d, count);
+    if (count > FORMAT_JIT_SYMBOLS_MAX)
+        return refuse(d, "has %" PRIu64 " symbols, above %u", count, FORMAT_JIT_SYMBOLS_MAX);
+    if (m->kernel)
+        return refuse(d, "is a kernel module");
+    first = d->c->at;
+    if (jit->checked > 0 && jit->offset_bytes == d->offset_bytes) {
+        d->c->at = d->begin + jit->checked_bytes;
+        TRY(decode_jit_symbols(d, jit, m, count, limit_bytes));
+        d->c->at = first; /* complete now; the window may have moved away from under the names */
+    }
+    jit->offset_bytes = d->offset_bytes;
+    jit->checked = 0;
+    TRY(decode_jit_symbols(d, jit, m, count, limit_bytes));
+    jit->checked = 0;
     m->jit_symbols = jit->symbols;
     m->jit_symbol_count = (size_t)count;
     return DECODE_OK;

@@ -21,10 +21,14 @@ struct byte_buffer {
     bool failed;
 };
 
-/* Scratch of the JIT decoder, kept between records. */
+/* Scratch of the JIT decoder, kept between records. A record that was short is not checked again from its start when
+ * more of it has come: of a growing file that could be a few bytes each time. */
 struct jit_scratch {
     struct spool_jit_symbol *symbols;
     size_t capacity;
+    uint64_t offset_bytes; /* of the record that was short */
+    size_t checked;        /* symbols of it that passed; 0: none */
+    size_t checked_bytes;  /* from the tag to the end of these */
 };
 
 enum decode_result {

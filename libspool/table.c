@@ -80,6 +80,7 @@ void spoolint_table_free(struct table *t)
     free(t->threads);
     free(t->memo);
     free(t->kernel_addresses);
+    free(t->retired);
     if (t->arena)
         spoolint_arena_free(t->arena);
     spoolint_table_init(t);
@@ -250,15 +251,25 @@ void spoolint_table_retire_module(struct table *t, uint32_t id)
         t->modules[id].retired_at_frame = t->frame_count;
 }
 
-void spoolint_table_retire_process(struct table *t, int32_t pid)
+int spoolint_table_retire_process(struct table *t, int32_t pid)
 {
     struct module_class *c = find_class(t, pid, false);
 
+    t->retired_count = 0;
     if (!c)
-        return;
+        return 0;
     /* Everything before live_from went at an earlier retirement: a file of deactivations stays linear. */
-    for (; c->live_from < c->count; c->live_from++)
-        spoolint_table_retire_module(t, c->ids[c->live_from]);
+    for (; c->live_from < c->count; c->live_from++) {
+        uint32_t id = c->ids[c->live_from];
+
+        if (t->list_retired && t->modules[id].retired_at_frame == SPOOL_NOT_RETIRED) {
+            if (!GROW(t, t->retired, t->retired_capacity, t->retired_count))
+                return SPOOL_ERR_NOMEM;
+            t->retired[t->retired_count++] = id;
+        }
+        spoolint_table_retire_module(t, id);
+    }
+    return 0;
 }
 
 /* ---- looking up ---- */

@@ -46,6 +46,11 @@ struct table {
     uint64_t *kernel_addresses;
     size_t kernel_address_capacity;
 
+    bool
+        list_retired; /* wanted: the modules that the last retirement of a process retired, ascending */
+    uint32_t *retired;
+    size_t retired_count, retired_capacity;
+
     void *grown; /* scratch of GROW */
 
     /* clock annotation */
@@ -63,7 +68,8 @@ int spoolint_table_add_module(struct table *t, struct spool_record *rec);
 int spoolint_table_add_frame(struct table *t, const struct spool_frame *frame);
 int spoolint_table_add_stack(struct table *t, struct spool_stack *stack);
 int spoolint_table_add_thread(struct table *t, const struct spool_thread *thread);
-void spoolint_table_retire_process(struct table *t, int32_t pid);
+/* 0, or SPOOL_ERR_NOMEM when the list of t->list_retired has no room: then it was done in part. */
+int spoolint_table_retire_process(struct table *t, int32_t pid);
 void spoolint_table_retire_module(struct table *t, uint32_t id);
 
 bool spoolint_table_get_frame(const struct table *t, uint32_t id, struct spool_frame *out);

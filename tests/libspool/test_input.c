@@ -686,6 +686,95 @@ static void skipping_into_damage_counts_what_was_there(void **state)
     free(packed.data);
 }
 
+static void a_followed_pipe_waits_only_until_it_is_told_not_to(void **state)
+{
+    struct input *in = spoolint_input_new();
+    struct input_window w = {0};
+    uint64_t skipped;
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    spoolint_input_follow_fd(in, ends[0]);
+    assert_int_equal(write(ends[1], "Sp", 2), 2);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 2), 1);
+    spoolint_input_never_wait(in);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 5), 0);
+    assert_int_equal(w.end - w.begin, 2);
+    assert_int_equal(spoolint_input_skip(in, &w, 1000, &skipped), 0);
+    assert_int_equal(skipped, 0);
+    assert_false(spoolint_input_ended(in));
+    assert_int_equal(write(ends[1], "ool", 3), 3);
+    assert_int_equal(spoolint_input_skip(in, &w, 1, &skipped), 1);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 1), 1);
+    assert_memory_equal(w.begin, "ol", 2);
+    close(ends[1]);
+    assert_int_equal(spoolint_input_fill(in, &w, 2, 1), 0);
+    assert_true(spoolint_input_ended(in));
+    spoolint_input_free(in);
+    close(ends[0]);
+}
+
+static void a_followed_file_is_looked_at_again_within_the_limit(void **state)
+{
+    struct input *in = spoolint_input_new();
+    struct input_window w = {0};
+    FILE *file = tmpfile();
+    int fd = fileno(file);
+
+    (void)state;
+    assert_int_equal(pwrite(fd, "Sp", 2, 0), 2);
+    spoolint_input_follow_fd(in, fd);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 5), 1);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 5), 0);
+    assert_int_equal(pwrite(fd, "ooled", 5, 2), 5);
+    spoolint_input_limit(in, 4);
+    assert_int_equal(spoolint_input_fill(in, &w, 1, 5), 1);
+    assert_int_equal(w.end - w.begin, 3);
+    assert_memory_equal(w.begin, "poo", 3);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 5), 0);
+    assert_int_equal(spoolint_input_raw_bytes(in), 4);
+    spoolint_input_limit(in, 1000);
+    assert_int_equal(ftruncate(fd, 3), 0);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 5), SPOOL_ERR_IO);
+    assert_string_equal(spoolint_input_error(in),
+                        "the file has become shorter: it has 3 bytes, 4 had been read");
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 5), SPOOL_ERR_IO);
+    assert_int_equal(w.end - w.begin, 3); /* what was there stays */
+    assert_false(spoolint_input_ended(in));
+    spoolint_input_free(in);
+    fclose(file);
+}
+
+static void a_followed_gzip_is_cut_until_its_next_member_is_whole(void **state)
+{
+    struct bytes packed = pack((const uint8_t *)"abc", 3);
+    struct input *in = spoolint_input_new();
+    struct input_window w = {0};
+    FILE *file = tmpfile();
+    int fd = fileno(file);
+
+    (void)state;
+    assert_int_equal(pwrite(fd, packed.data, packed.size, 0), packed.size);
+    spoolint_input_follow_fd(in, fd);
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 3), 1);
+    for (size_t size = 0; size < packed.size; size++) {
+        off_t end = (off_t)(packed.size + size);
+
+        assert_int_equal(spoolint_input_fill(in, &w, 0, 6) >= 0, 1);
+        assert_int_equal(spoolint_input_fill(in, &w, 0, 6), 0);
+        assert_int_equal(spoolint_input_gzip_cut(in), size > 0);
+        assert_int_equal(pwrite(fd, packed.data + size, 1, end), 1);
+    }
+    assert_int_equal(spoolint_input_fill(in, &w, 0, 7), 0);
+    assert_false(spoolint_input_gzip_cut(in));
+    assert_int_equal(w.end - w.begin, 6);
+    assert_memory_equal(w.begin, "abcabc", 6);
+    spoolint_input_free(in);
+    free(packed.data);
+    fclose(file);
+}
+
 static void an_input_without_a_source_is_empty(void **state)
 {
     struct input *in = spoolint_input_new();
@@ -720,6 +809,9 @@ int main(void)
         cmocka_unit_test(skipping_drops_the_window_and_what_is_behind_it),
         cmocka_unit_test(skipping_may_come_first),
         cmocka_unit_test(skipping_into_damage_counts_what_was_there),
+        cmocka_unit_test(a_followed_pipe_waits_only_until_it_is_told_not_to),
+        cmocka_unit_test(a_followed_file_is_looked_at_again_within_the_limit),
+        cmocka_unit_test(a_followed_gzip_is_cut_until_its_next_member_is_whole),
         cmocka_unit_test(an_input_without_a_source_is_empty),
     };
 

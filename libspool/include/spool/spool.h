@@ -264,6 +264,29 @@ SPOOL_MUST_CHECK int spool_reader_open_memory(struct spool_reader *r, const void
  *       repeat it. All that was decoded before stays usable through the functions below. */
 SPOOL_MUST_CHECK int spool_reader_next(struct spool_reader *r, struct spool_record *out);
 
+/* Like spool_reader_open_fd, for an input that is still being written: a 0 of spool_reader_next says that no
+ * complete record is there now, and the next call looks again. The beginning of a record stays where it is
+ * until the rest has come, however long that takes (a wrong length in it waits for ever, and takes no memory
+ * for what has not come); spool_reader_cut_tail tells that one is there. Everything else is as for an input
+ * that is complete, and errors stay.
+ *   - The header must be there: a regular file that ends inside it is ERR_TRUNCATED. A pipe or socket is
+ *     waited for until it has the header or its end; spool_reader_next never waits, whether the descriptor is
+ *     in blocking mode or not (its flags are not touched; nobody else may read from it meanwhile).
+ *   - A regular file that is found shorter than what was read of it is ERR_IO.
+ *   - gzip gives what can be unpacked of what is there: a writer that wants to be followed flushes
+ *     (Z_SYNC_FLUSH) or appends members. An incomplete member waits like an incomplete record. */
+SPOOL_MUST_CHECK int spool_reader_open_tail_fd(struct spool_reader *r, int fd);
+
+/* Whether the last 0 of spool_reader_next was final: all writers of the pipe or socket have closed it, and what
+ * was in it has been read. Never true for a regular file, nor for a reader that was opened otherwise. */
+bool spool_reader_tail_ended(const struct spool_reader *r);
+
+/* Bounds how much of a tail's input is read: not more than `bytes` in all, counted like
+ * spool_reader_input_bytes; for writers that tell how far they have got. May be called before the open call,
+ * which then finds no more either (a pipe is not waited for beyond it), and at any time later; a bound below
+ * what has been read ends reading there. UINT64_MAX, as at first: no bound. */
+void spool_reader_tail_limit(struct spool_reader *r, uint64_t bytes);
+
 /* What went wrong, in one line without a file name: what, at which byte, with the numbers; "no error" as
  * long as nothing did. Never NULL. Valid until the next call on the reader. */
 const char *spool_reader_error(const struct spool_reader *r);
@@ -274,7 +297,8 @@ int spool_reader_error_code(const struct spool_reader *r);
 /* The header; NULL before a successful open. Valid until spool_reader_free. */
 const struct spool_header *spool_reader_header(const struct spool_reader *r);
 
-/* Whether the end was reached inside a record (or inside gzip data). Final when next has returned 0. */
+/* Whether the end was reached inside a record (or inside gzip data). Final when next has returned 0; of a tail
+ * it tells what the last call of next found. */
 bool spool_reader_cut_tail(const struct spool_reader *r);
 
 /* Bytes of the (unpacked) spool up to the end of the last decoded record: the accepted prefix once next
@@ -304,6 +328,11 @@ void spool_reader_counts(const struct spool_reader *r, struct spool_counts *out)
 /* A module by id. NULL when the id is not defined or belongs to an annotation. Valid until the next call
  * of spool_reader_next (the table may move); what it points to until spool_reader_free. */
 const struct spool_module *spool_reader_module(const struct spool_reader *r, uint32_t id);
+
+/* The annotation that took a module id: true and *out filled; false when the id is not an annotation's. What
+ * *out points to is valid until spool_reader_free. */
+bool spool_reader_annotation(const struct spool_reader *r, uint32_t id,
+                             struct spool_annotation *out);
 
 /* A frame, stack node or thread by id. true and *out filled; false when the id is not defined. */
 bool spool_reader_frame(const struct spool_reader *r, uint32_t id, struct spool_frame *out);
@@ -385,6 +414,72 @@ bool spool_snapshot_sample(const struct spool_snapshot *s, uint64_t index,
 /* The reader behind it, for header, definitions, time, error text. It belongs to the snapshot; next
  * returns 0 on it. */
 struct spool_reader *spool_snapshot_reader(struct spool_snapshot *s);
+
+/* ---- a tail: batches of a growing spool ------------------------------------------------------------- */
+
+/* For programs that process a spool while it is written and drop what belongs to a module or process when it
+ * ends: on top of spool_reader_open_tail_fd, record after record is gathered into batches. A batch ends after
+ * 16,384 samples, right after every deactivation record, or where the input has no more complete record:
+ *
+ *     while ((rc = spool_tail_poll(tail, &batch)) >= 0) {
+ *         use(batch.samples, batch.sample_count);
+ *         drop(batch.retired_modules, batch.retired_module_count);
+ *         if (batch.ended || batch.finished)
+ *             break;
+ *         if (!batch.more)
+ *             sleep_or_poll(fd);
+ *     }
+ */
+struct spool_tail;
+
+/* A tail without input; NULL: out of memory. Free it with spool_tail_free, which accepts NULL. */
+struct spool_tail *spool_tail_new(void);
+void spool_tail_free(struct spool_tail *t);
+
+/* Opens the spool as spool_reader_open_tail_fd does, with its results, and decodes the first batch, so that the
+ * definitions are there. An error met in doing that is not this call's, but spool_tail_poll's. */
+SPOOL_MUST_CHECK int spool_tail_open_fd(struct spool_tail *t, int fd);
+
+/* What was read since the batch before. The arrays belong to the tail and are valid until the next poll. The
+ * first batch is what the open call read; whoever looks at the reader only after that knows its definitions
+ * already, so its ranges are empty (they begin where the next ones will) and kernel_changed is false. */
+struct spool_tail_batch {
+    const struct spool_sample *samples;
+    size_t sample_count; /* at most 16,384 */
+
+    /* New ids: begin <= id < end. Those of modules include annotations (spool_reader_annotation). */
+    uint32_t modules_begin, modules_end;
+    uint32_t frames_begin, frames_end;
+
+    /* Processes of samples, user modules, annotations, python records and deactivations, each once, in the order
+     * in which they were seen. */
+    const int32_t *pids;
+    size_t pid_count;
+
+    /* The deactivation that ended the batch. Of a process: it, and its modules that were not retired yet, by
+     * ascending id, without annotations. Of a module: the module, even if it had been retired before. */
+    const uint32_t *retired_modules;
+    size_t retired_module_count;
+    const int32_t *retired_pids;
+    size_t retired_pid_count;
+
+    bool kernel_changed; /* a kernel module was defined or retired */
+    bool finished; /* the recorder's `end` annotation has been read, in this batch or before */
+    bool ended;    /* nothing will come any more: spool_reader_tail_ended */
+    bool
+        more; /* poll again at once: the batch ended early and there are unread bytes, perhaps only a part of a
+                  record; or an error is next; first batch: or the input has grown since the open call */
+};
+
+/* Discards the last batch and decodes the next one; the first call returns that of the open call.
+ *   1   *out is filled, something was read
+ *   0   *out is filled, but nothing was read: no complete record is there
+ *   <0  as spool_reader_next, and again at every later call. What was read before an error was a batch */
+SPOOL_MUST_CHECK int spool_tail_poll(struct spool_tail *t, struct spool_tail_batch *out);
+
+/* The reader behind it: for definitions, time, limit and error text. It belongs to the tail; its open and next
+ * functions must not be called. */
+struct spool_reader *spool_tail_reader(struct spool_tail *t);
 
 /* ---- writing ------------------------------------------------------------------------------------- */
 
