@@ -21,7 +21,7 @@ enum {
     HAS_KERNEL = SHAPE_HAS_KERNEL,
     HAS_TRUNCATED = SHAPE_HAS_TRUNCATED,
     HAS_LIMIT = SHAPE_WAS_LIMITED, /* of the answer only */
-    HAS_PYTHON = 1 << 3,
+    HAS_PYTHON = SHAPE_HAS_PYTHON,
     HAS_SPLIT = 1 << 4,
     HAS_FILTER = 1 << 5,           /* --frame-filter matches a frame that is never hidden */
     HAS_FILTER_MACHINERY = 1 << 6, /* ... one that may be */

@@ -71,8 +71,9 @@ struct shaper {
     size_t path_capacity;
 };
 
-/* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker. */
-enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2, SHAPE_WAS_LIMITED = 4 };
+/* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker, or Python's (the
+ * interpreter's own are hidden then, unless --runtime=show). */
+enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2, SHAPE_WAS_LIMITED = 4, SHAPE_HAS_PYTHON = 8 };
 
 /* All ends the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
 void shape_init(struct shaper *h, const struct spool_counts *counts);

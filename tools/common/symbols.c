@@ -392,6 +392,7 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
         return 0;
     }
     out->kernel = f.kernel;
+    out->unpinned = f.kind == SPOOL_FRAME_UNPINNED;
     out->abs = f.abs;
     rc = spool_reader_locate(s->reader, frame, source->pid, &out->module_id, &out->rel);
     if (rc < 0) {

@@ -19,6 +19,7 @@ struct symbols;
 struct resolved {
     bool truncated; /* the marker: nothing else is set */
     bool kernel;
+    bool unpinned;                     /* the spool names no module for it */
     bool per_process;                  /* the answer may differ in another process ... */
     bool per_epoch;                    /* ... in another kernel epoch */
     uint32_t module_id;                /* SPOOL_NO_ID: none */

@@ -2,6 +2,7 @@
 /* spoolcat's command line: which view, over which spools. */
 #include "cli.h"
 #include "records.h"
+#include "stack_table.h"
 #include "summary.h"
 #include "symbols.h"
 #include "tables.h"
@@ -23,16 +24,17 @@ struct view {
 
 static const struct view views[] = {
     {"records", records_print, CLI_COMMON | CLI_DAMAGE},
-    {"summary", summary_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
+    {"summary", summary_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE},
     {"modules", modules_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
     {"threads", threads_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
-    {"stacks", stacks_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SYMBOLS},
+    {"stacks", stacks_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS},
 };
 
 struct cat_options {
     const struct view *view; /* NULL: the first */
     bool json;
     enum color_mode color;
+    bool shaped;
 };
 
 static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)
@@ -58,12 +60,18 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
 static void check(const struct tool_options *options, void *own)
 {
     struct cat_options *cat = own;
+    unsigned groups;
     const char *idle;
 
     (void)options;
     if (cat->view == NULL)
         cat->view = &views[0];
-    idle = cli_given(~(cat->view->groups | (unsigned)CLI_OWN));
+    groups = cat->view->groups | CLI_OWN;
+    /* Recorded stacks need no names, shaped ones do. */
+    cat->shaped = (groups & CLI_SHAPE) && cli_given(CLI_SHAPE) != NULL;
+    if (cat->shaped)
+        groups |= CLI_SYMBOLS;
+    idle = cli_given(~groups);
     if (idle != NULL)
         cli_usage("%s does not apply to --%s", idle, cat->view->name);
     if (cat->json && cat->color == COLOR_ALWAYS)
@@ -103,7 +111,7 @@ static const struct cli_tool tool = {
     .name = "spoolcat",
     .purpose = "show what is in spools, the sample files of CPU stack recorders",
     .usage = usage,
-    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SYMBOLS,
+    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
     .own_title = "Views",
     .own = own_options,
     .handle = handle,
@@ -139,6 +147,7 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     }
     view.json = cat.json;
+    view.shaped = cat.shaped;
     view.color = want_color(&cat, &out);
     /* What goes to a terminal while it is read would be mixed with the progress line. */
     if (options.progress == PROGRESS_AUTO && isatty(out.fd) == 1)
