@@ -254,7 +254,7 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
     int rc;
 
     aggregate_begin(a, options, reader);
-    while ((rc = spool_reader_next(reader, &rec)) > 0) {
+    while ((rc = inputs_next(in, &rec)) > 0) {
         if (rec.type != SPOOL_RECORD_SAMPLE) {
             aggregate_record(a, reader, &rec);
             continue;
