@@ -33,7 +33,7 @@ struct symbols {
     size_t needed_count;
     size_t not_needed;      /* how often other addresses were asked for since */
     size_t loaded_ksymbols; /* of the epochs' events */
-    unsigned ksymbol_loads;
+    unsigned ksymbol_loads, needed_loads;
     uint32_t *build_id_note; /* by module id: index + 1 of its latest note */
     size_t build_id_notes_seen;
 };
@@ -362,9 +362,8 @@ static int load_whole_kernel(struct symbols *s)
 /* Every change of BPF programs is worth a load of the kernel, until there are so many that they may be meant to take
  * time; then every sixteenth part of them. */
 #define KSYMBOL_LOADS_MAX 256
-/* What is asked for may be as many addresses as there are frames: those that a load did not have are waited for until
- * they are an eighth. */
-#define NEEDED_SHARE 8
+/* The same for addresses that the last load was not asked for. */
+#define NEEDED_LOADS_MAX 64
 
 static int compare_addresses(const void *a, const void *b)
 {
@@ -387,7 +386,8 @@ static bool needed_grew(struct symbols *s, uint64_t address)
     if (s->kernel_whole || (s->needed_count > 0 && bsearch(&address, s->needed, s->needed_count,
                                                            sizeof address, compare_addresses)))
         return false;
-    return ++s->not_needed > s->needed_count / NEEDED_SHARE;
+    s->not_needed++;
+    return s->needed_loads < NEEDED_LOADS_MAX || s->not_needed > s->needed_count / 16;
 }
 
 static int load_needed(struct symbols *s)
@@ -402,6 +402,7 @@ static int load_needed(struct symbols *s)
         memcpy(s->needed, needed, count * sizeof *needed);
     s->needed_count = count;
     s->not_needed = 0;
+    s->needed_loads++;
     return load_kernel(s, s->needed, count);
 }
 
