@@ -254,7 +254,7 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
     int rc;
 
     aggregate_begin(a, options, reader);
-    while ((rc = spool_reader_next(reader, &rec)) > 0) {
+    while ((rc = inputs_next(in, &rec)) > 0) {
         if (rec.type != SPOOL_RECORD_SAMPLE) {
             aggregate_record(a, reader, &rec);
             continue;
@@ -462,6 +462,33 @@ int aggregate_finish(struct aggregate *a)
     choose_sources(a);
     make_cells(a);
     return a->runs ? runs_finish(a->runs) : 0;
+}
+
+int aggregate_recount(struct aggregate *a,
+                      bool (*counts)(void *user, uint32_t source, uint32_t stack), void *user)
+{
+    struct run_cursor cursor;
+    struct run run;
+    uint32_t source;
+    int rc = runs_open(&cursor, a->runs, 0);
+
+    memset(a->stats, 0, a->stats_capacity * sizeof *a->stats);
+    a->samples = 0;
+    a->has_time = false;
+    a->first_ns = a->last_ns = 0;
+    while (rc == 0 && runs_next(&cursor, &run, &source)) {
+        if (!counts(user, source, run.stack))
+            continue;
+        a->stats[source].samples++;
+        update_stats(a, source, run.time_ns, a->interval_ns);
+        a->samples++;
+        if (!a->has_time)
+            a->first_ns = run.time_ns;
+        a->last_ns = run.time_ns;
+        a->has_time = true;
+    }
+    runs_close(&cursor);
+    return rc;
 }
 
 void aggregate_free(struct aggregate *a)

@@ -149,6 +149,8 @@ void frames_name(struct frame_names *n, const struct resolved *r, size_t index,
         out->flags |= FRAME_KERNEL;
         out->kind = SYM_KIND_KERNEL;
     }
+    if (r->unpinned)
+        out->flags |= FRAME_UNPINNED;
     if (r->module && r->module->jit)
         out->flags |= FRAME_JIT;
     if (s)

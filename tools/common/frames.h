@@ -21,7 +21,8 @@ enum {
     FRAME_PLACEHOLDER = 1 << 7, /* stands for no address */
     FRAME_FILTER = 1 << 8,      /* --frame-filter matches */
     FRAME_ROOT_AT = 1 << 9,
-    FRAME_SKIP_BELOW = 1 << 10
+    FRAME_SKIP_BELOW = 1 << 10,
+    FRAME_UNPINNED = 1 << 11 /* the spool names no module for it */
 };
 
 /* Texts are clean UTF-8 and borrowed from the naming buffers: valid until the next frame is named. */

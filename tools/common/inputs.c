@@ -25,7 +25,8 @@ static int refuse(struct tool_input *in, const char *what)
     return -1;
 }
 
-int inputs_open(const char *path, struct tool_input *in)
+/* Opens the descriptor and refuses what can be no spool. */
+static int open_descriptor(const char *path, struct tool_input *in)
 {
     struct stat status;
 
@@ -50,11 +51,31 @@ int inputs_open(const char *path, struct tool_input *in)
         if (in->has_size)
             in->size_bytes = (uint64_t)(status.st_size - at);
     }
+    return 0;
+}
+
+int inputs_open(const char *path, struct tool_input *in)
+{
+    if (open_descriptor(path, in) != 0)
+        return -1;
     in->reader = spool_reader_new();
     if (in->reader == NULL)
         return refuse(in, spool_error_text(SPOOL_ERR_NOMEM));
     if (spool_reader_open_fd(in->reader, in->fd) < 0)
         return refuse(in, spool_reader_error(in->reader));
+    return 0;
+}
+
+int inputs_open_growing(const char *path, struct follow *f, struct tool_input *in)
+{
+    int rc;
+
+    if (open_descriptor(path, in) != 0)
+        return -1;
+    rc = follow_open(f, in);
+    if (rc < 0)
+        return refuse(in,
+                      in->reader != NULL ? spool_reader_error(in->reader) : spool_error_text(rc));
     return 0;
 }
 
@@ -84,7 +105,8 @@ enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_op
         cli_error("%s: %s", in->name, spool_reader_error(in->reader));
         return INPUT_FAILED;
     }
-    if (!spool_reader_cut_tail(in->reader))
+    /* Who stops in the middle has not found an end. */
+    if (!spool_reader_cut_tail(in->reader) || (in->follow != NULL && in->follow->interrupted))
         return INPUT_OK;
     if (o->damage == DAMAGE_STRICT) {
         cli_error("%s: cut off at byte %" PRIu64 " after %" PRIu64 " %s", in->name, kept,

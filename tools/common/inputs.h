@@ -7,16 +7,18 @@
 #ifndef TOOLS_INPUTS_H
 #define TOOLS_INPUTS_H
 
+#include "follow.h"
 #include "options.h"
 #include "spool/spool.h"
 
 struct tool_input {
     struct spool_reader *reader;
     int fd;
-    const char *name;    /* the path as given, or "standard input" */
-    const char *path;    /* as given; NULL: standard input */
-    bool has_size;       /* a regular file */
-    uint64_t size_bytes; /* of what will be read from it, packed if it is packed */
+    const char *name;      /* the path as given, or "standard input" */
+    const char *path;      /* as given; NULL: standard input */
+    bool has_size;         /* a regular file */
+    uint64_t size_bytes;   /* of what will be read from it, packed if it is packed */
+    struct follow *follow; /* how it is waited for; NULL: not here */
 };
 
 enum input_end {
@@ -29,6 +31,15 @@ enum input_end {
  * needs no inputs_close then, but may have one. A folder, a terminal and all that is no spool
  * are refused. */
 int inputs_open(const char *path, struct tool_input *in);
+
+/* The same for an input that is used while it arrives (follow.h). f is the input's until inputs_close. */
+int inputs_open_growing(const char *path, struct follow *f, struct tool_input *in);
+
+/* As spool_reader_next; waits for an input that grows. */
+static inline int inputs_next(struct tool_input *in, struct spool_record *rec)
+{
+    return in->follow == NULL ? spool_reader_next(in->reader, rec) : follow_next(in, rec);
+}
 
 /* Frees the reader and all it lent; closes the file. */
 void inputs_close(struct tool_input *in);

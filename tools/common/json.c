@@ -8,12 +8,13 @@ static bool is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
-void json_text(struct tool_output *out, const char *text, size_t size)
+/* The end of the plain part of a text that begins at `at`. What follows it up to *next is written as *escape. */
+static size_t plain_part(const char *text, size_t size, size_t at, char escape[6],
+                         size_t *escape_size, size_t *next)
 {
     static const char hex[] = "0123456789abcdef";
-    size_t at = 0, begin = 0; /* [begin, at) is to be copied as it is */
 
-    output_byte(out, '"');
+    *escape_size = 0;
     while (at < size) {
         unsigned char byte = (unsigned char)text[at];
         uint32_t code;
@@ -28,23 +29,55 @@ void json_text(struct tool_output *out, const char *text, size_t size)
             at += length;
             continue;
         }
-        output_write(out, text + begin, at - begin);
+        *next = at + length;
         if (code == TEXT_BAD) {
-            output_write(out, "\xef\xbf\xbd", 3);
+            memcpy(escape, "\xef\xbf\xbd", *escape_size = 3);
         } else if (code == '"' || code == '\\') {
-            output_byte(out, '\\');
-            output_byte(out, (char)code);
+            escape[0] = '\\';
+            escape[1] = (char)code;
+            *escape_size = 2;
         } else {
-            output_write(out, "\\u00", 4);
-            output_byte(out, hex[code >> 4]);
-            output_byte(out, hex[code & 15]);
+            memcpy(escape, "\\u00", 4);
+            escape[4] = hex[code >> 4];
+            escape[5] = hex[code & 15];
+            *escape_size = 6;
         }
-        at += length;
-        begin = at;
+        return at;
     }
-    if (at > begin) /* an empty text may be NULL */
-        output_write(out, text + begin, at - begin);
+    *next = size;
+    return size;
+}
+
+void json_text(struct tool_output *out, const char *text, size_t size)
+{
+    size_t begin = 0, escape_size;
+    char escape[6];
+
     output_byte(out, '"');
+    while (begin < size) { /* an empty text may be NULL */
+        size_t next, end = plain_part(text, size, begin, escape, &escape_size, &next);
+
+        output_write(out, text + begin, end - begin);
+        output_write(out, escape, escape_size);
+        begin = next;
+    }
+    output_byte(out, '"');
+}
+
+void json_append_text(struct text_buffer *out, const char *text, size_t size)
+{
+    size_t begin = 0, escape_size;
+    char escape[6];
+
+    text_append_byte(out, '"');
+    while (begin < size) {
+        size_t next, end = plain_part(text, size, begin, escape, &escape_size, &next);
+
+        text_append(out, text + begin, end - begin);
+        text_append(out, escape, escape_size);
+        begin = next;
+    }
+    text_append_byte(out, '"');
 }
 
 void json_key_u64(struct json_writer *w, const char *key, uint64_t number)

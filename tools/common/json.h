@@ -7,6 +7,7 @@
 #define TOOLS_JSON_H
 
 #include "output.h"
+#include "text.h"
 
 struct json_writer {
     struct tool_output *out;
@@ -17,6 +18,8 @@ struct json_writer {
  * bad sequence; control characters (C0, DEL, C1) are \u00XX, LF too: there is one form of
  * everything. */
 void json_text(struct tool_output *out, const char *text, size_t size);
+/* The same onto the end of a buffer. */
+void json_append_text(struct text_buffer *out, const char *text, size_t size);
 
 static inline void json_start(struct json_writer *w, struct tool_output *out)
 {

@@ -12,8 +12,9 @@
 
 /* Contexts of frame_context. */
 #define CONTEXT_NONE 0u
-#define CONTEXT_SHARED 1u /* the same in every process */
-#define CONTEXT_FIRST 2u  /* from here on one of a process or of a kernel epoch */
+#define CONTEXT_FIRST 1u
+/* Nobody can tell old contexts and stamps from new ones once the numbers have come round. */
+#define CONTEXT_LAST (UINT32_MAX - 8)
 
 /* What is known of a node's whole stack. The two ways of showing it, with the interpreter's own frames and without,
  * differ only once such a frame was met (HAS_SPLIT). */
@@ -21,7 +22,7 @@ enum {
     HAS_KERNEL = SHAPE_HAS_KERNEL,
     HAS_TRUNCATED = SHAPE_HAS_TRUNCATED,
     HAS_LIMIT = SHAPE_WAS_LIMITED, /* of the answer only */
-    HAS_PYTHON = 1 << 3,
+    HAS_PYTHON = SHAPE_HAS_PYTHON,
     HAS_SPLIT = 1 << 4,
     HAS_FILTER = 1 << 5,           /* --frame-filter matches a frame that is never hidden */
     HAS_FILTER_MACHINERY = 1 << 6, /* ... one that may be */
@@ -86,8 +87,9 @@ void shape_init(struct shaper *h, const struct spool_counts *counts)
     h->frame_capacity = counts->frames;
     h->stack_capacity = counts->stacks;
     labels_init(&h->identities);
-    h->context = CONTEXT_FIRST;
-    h->epoch_context = h->last_context = CONTEXT_FIRST + 1;
+    h->shared_context = CONTEXT_FIRST;
+    h->context = CONTEXT_FIRST + 1;
+    h->epoch_context = h->last_context = CONTEXT_FIRST + 2;
 }
 
 void shape_extend(struct shaper *h, const struct spool_counts *counts,
@@ -128,8 +130,30 @@ void shape_free(struct shaper *h)
     text_free(&h->identity_text);
 }
 
+void shape_forget(struct shaper *h)
+{
+    h->shared_context = ++h->last_context;
+    h->epoch_context = ++h->last_context;
+    h->shared.count = h->passing.count = 0;
+    h->stamp = 0;
+}
+
+/* A stream of samples may change its process more often than there are numbers. */
+static void restart(struct shaper *h)
+{
+    memset(h->frame_context, 0, h->frame_capacity * sizeof *h->frame_context);
+    memset(h->memo, 0, h->stack_capacity * sizeof *h->memo);
+    h->last_context = CONTEXT_NONE;
+    h->last_stamp = 0;
+    shape_forget(h);
+}
+
 void shape_source(struct shaper *h, const struct source *source, uint32_t root, bool other_process)
 {
+    if (h->last_context >= CONTEXT_LAST || h->last_stamp >= CONTEXT_LAST) {
+        restart(h);
+        other_process = true;
+    }
     /* Nobody asks for the process or the epoch before any more. */
     if (other_process) {
         h->context = ++h->last_context;
@@ -221,7 +245,7 @@ static uint32_t identify(struct shaper *h, const struct out_frame *f)
 static int make_chain(struct shaper *h, uint32_t frame)
 {
     struct chain_store *store = &h->shared;
-    uint32_t context = CONTEXT_SHARED;
+    uint32_t context = h->shared_context;
     bool counted;
     struct resolved r;
     size_t count;
@@ -266,13 +290,13 @@ static inline const struct shaped *chain_of(struct shaper *h, uint32_t frame)
 {
     uint32_t context = h->frame_context[frame];
 
-    if (context == CONTEXT_SHARED)
+    if (context == h->shared_context)
         return &h->shared.items[h->frame_chain[frame]];
     if (context != h->context && context != h->epoch_context) {
         if (make_chain(h, frame) < 0)
             return NULL;
         context = h->frame_context[frame];
-        if (context == CONTEXT_SHARED)
+        if (context == h->shared_context)
             return &h->shared.items[h->frame_chain[frame]];
     }
     return &(context == h->context ? &h->own : &h->passing)->items[h->frame_chain[frame]];

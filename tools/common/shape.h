@@ -51,6 +51,7 @@ struct shaper {
     struct chain_store passing; /* ... and those of the kernel epoch at hand */
     uint32_t *frame_chain;      /* by frame: index of its chain */
     uint32_t *frame_context;    /* by frame: for whom frame_chain is right */
+    uint32_t shared_context;    /* everybody */
     uint32_t *frame_place;      /* with misses, by frame: where it lies without a name */
     uint8_t *frame_reason;      /* with misses, by frame: enum sym_miss */
     uint32_t context;           /* the process at hand */
@@ -71,8 +72,9 @@ struct shaper {
     size_t path_capacity;
 };
 
-/* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker. */
-enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2, SHAPE_WAS_LIMITED = 4 };
+/* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker, or Python's (the
+ * interpreter's own are hidden then, unless --runtime=show). */
+enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2, SHAPE_WAS_LIMITED = 4, SHAPE_HAS_PYTHON = 8 };
 
 /* All ends the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
 void shape_init(struct shaper *h, const struct spool_counts *counts);
@@ -82,6 +84,10 @@ void shape_free(struct shaper *h);
  * Not with misses. */
 void shape_extend(struct shaper *h, const struct spool_counts *counts,
                   const struct spool_stack_node *nodes);
+
+/* Other names have become known: forgets what frames are called, so that they are resolved anew. A source must begin
+ * then, as another process. */
+void shape_forget(struct shaper *h);
 
 /* Begins a source. `other_process`: its frames may resolve differently from those of the source before. What another
  * kernel epoch changes is seen here. */

@@ -17,11 +17,25 @@ struct symbols {
     char *kallsyms;                    /* of a symbol folder; NULL: none has one */
     struct spool_reader *reader;       /* of the present input, ... */
     const struct aggregate *aggregate; /* ... and what was counted of it */
+    const char *path;                  /* of the input; NULL: standard input */
     bool python_marks;
     bool kernel_loaded;
     bool kallsyms_warned; /* it was complained about: once is enough for all inputs */
     uint32_t *handles;    /* by module id of the present input; SYM_NO_MODULE: not described yet */
     size_t handle_count;
+
+    /* Of an input that is still being read: */
+    bool early;
+    bool capture_begun;
+    uint32_t generation;
+    bool kernel_whole; /* all of a kallsyms is loaded; else what answers `needed` */
+    uint64_t *needed;  /* sorted */
+    size_t needed_count;
+    size_t not_needed;      /* how often other addresses were asked for since */
+    size_t loaded_ksymbols; /* of the epochs' events */
+    unsigned ksymbol_loads, needed_loads;
+    uint32_t *build_id_note; /* by module id: index + 1 of its latest note */
+    size_t build_id_notes_seen;
 };
 
 /* ---- options ---- */
@@ -158,6 +172,8 @@ void symbols_free(struct symbols *s)
     sym_context_free(s->context);
     free(s->handles);
     free(s->kallsyms);
+    free(s->needed);
+    free(s->build_id_note);
     free(s);
 }
 
@@ -225,7 +241,8 @@ static int begin_capture(struct symbols *s, const char *path)
     if (find_release(notes, release, sizeof release))
         capture.release = release;
     capture.has_start_time = start_time_us(s, &capture.start_time_us);
-    capture.has_end_time = wall_time_us(s, s->aggregate->file_high_ns, &capture.end_time_us);
+    if (!s->early)
+        capture.has_end_time = wall_time_us(s, s->aggregate->file_high_ns, &capture.end_time_us);
     capture.folder = folder;
     rc = sym_capture_begin(s->context, &capture);
     free(folder);
@@ -285,22 +302,16 @@ static struct sym_kernel_range *list_ranges(struct spool_reader *reader, size_t 
     return ranges;
 }
 
-static int load_kernel(struct symbols *s)
+/* needed: NULL for everything. */
+static int load_kernel(struct symbols *s, const uint64_t *needed, size_t needed_count)
 {
-    struct sym_kernel kernel = {.size = sizeof kernel};
+    struct sym_kernel kernel = {
+        .size = sizeof kernel, .needed = needed, .needed_count = needed_count};
     struct kernel_identity identity;
     struct sym_kernel_range *ranges;
     int rc;
 
     kernel.kallsyms = s->options->kallsyms ? s->options->kallsyms : s->kallsyms;
-    if (s->options->no_kernel_symbols)
-        return 0;
-    if (spool_reader_kernel_addresses(s->reader, &kernel.needed, &kernel.needed_count) < 0) {
-        cli_error("out of memory");
-        return -1;
-    }
-    if (kernel.needed_count == 0 && !kernel.kallsyms)
-        return 0;
     identify_kernel(&s->aggregate->notes, &identity, &kernel);
     kernel.ranges = ranges = list_ranges(s->reader, &kernel.range_count);
     kernel.ksymbols = s->aggregate->epochs.events;
@@ -324,24 +335,171 @@ static int load_kernel(struct symbols *s)
     }
 }
 
-int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
+static int list_needed(struct symbols *s, const uint64_t **needed, size_t *count)
 {
-    struct spool_counts counts;
+    if (spool_reader_kernel_addresses(s->reader, needed, count) >= 0)
+        return 0;
+    cli_error("out of memory");
+    return -1;
+}
 
+static int load_whole_kernel(struct symbols *s)
+{
+    const uint64_t *needed;
+    size_t count;
+
+    if (s->options->no_kernel_symbols)
+        return 0;
+    if (list_needed(s, &needed, &count) < 0)
+        return -1;
+    if (count == 0 && !s->options->kallsyms && !s->kallsyms)
+        return 0;
+    return load_kernel(s, needed, count);
+}
+
+/* ---- the kernel of an input that is still being read ---- */
+
+/* Every change of BPF programs is worth a load of the kernel, until there are so many that they may be meant to take
+ * time; then every sixteenth part of them. */
+#define KSYMBOL_LOADS_MAX 256
+/* The same for addresses that the last load was not asked for. */
+#define NEEDED_LOADS_MAX 64
+
+static int compare_addresses(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static bool ksymbols_grew(const struct symbols *s)
+{
+    size_t more = s->aggregate->epochs.event_count - s->loaded_ksymbols;
+
+    if (s->ksymbol_loads < KSYMBOL_LOADS_MAX)
+        return more > 0;
+    return more > s->loaded_ksymbols / 16;
+}
+
+static bool needed_grew(struct symbols *s, uint64_t address)
+{
+    if (s->kernel_whole || (s->needed_count > 0 && bsearch(&address, s->needed, s->needed_count,
+                                                           sizeof address, compare_addresses)))
+        return false;
+    s->not_needed++;
+    return s->needed_loads < NEEDED_LOADS_MAX || s->not_needed > s->needed_count / 16;
+}
+
+static int load_needed(struct symbols *s)
+{
+    const uint64_t *needed;
+    size_t count;
+
+    if (list_needed(s, &needed, &count) < 0)
+        return -1;
+    s->needed = cli_realloc(s->needed, count, sizeof *needed);
+    if (count > 0)
+        memcpy(s->needed, needed, count * sizeof *needed);
+    s->needed_count = count;
+    s->not_needed = 0;
+    s->needed_loads++;
+    return load_kernel(s, s->needed, count);
+}
+
+/* Loads what a frame at this address needs and what has come since the last load. A kallsyms is taken whole; a
+ * System.map can be moved only with addresses to compare. */
+static int update_kernel(struct symbols *s, uint64_t address)
+{
+    bool first = !s->kernel_loaded;
+
+    if (s->options->no_kernel_symbols || (!first && !ksymbols_grew(s) && !needed_grew(s, address)))
+        return 0;
+    s->ksymbol_loads += s->aggregate->epochs.event_count > s->loaded_ksymbols;
+    s->loaded_ksymbols = s->aggregate->epochs.event_count;
+    s->generation += !first;
+    if (first || s->kernel_whole) {
+        if (load_kernel(s, NULL, 0) < 0)
+            return -1;
+        s->kernel_whole =
+            sym_kernel_state(s->context) == SYM_KERNEL_OK || s->options->kallsyms || s->kallsyms;
+        if (s->kernel_whole)
+            return 0;
+    }
+    return load_needed(s);
+}
+
+/* ---- inputs ---- */
+
+static void begin_input(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
+{
     s->reader = in->reader;
     s->aggregate = a;
+    s->path = in->path;
     s->python_marks = names_has_python_marks(a->names);
-    spool_reader_counts(in->reader, &counts);
-    s->handle_count = counts.modules;
-    s->handles = cli_realloc(s->handles, s->handle_count ? s->handle_count : 1, sizeof *s->handles);
-    for (size_t i = 0; i < s->handle_count; i++)
+    s->handle_count = 0;
+}
+
+/* Modules that came since get their handles. */
+static void grow_handles(struct symbols *s)
+{
+    struct spool_counts counts;
+    size_t from = s->handle_count;
+
+    spool_reader_counts(s->reader, &counts);
+    if (counts.modules <= from)
+        return;
+    s->handle_count = s->early ? (size_t)counts.modules + counts.modules / 2 : counts.modules;
+    s->handles = cli_realloc(s->handles, s->handle_count, sizeof *s->handles);
+    for (size_t i = from; i < s->handle_count; i++)
         s->handles[i] = SYM_NO_MODULE;
+    if (!s->early)
+        return;
+    s->build_id_note = cli_realloc(s->build_id_note, s->handle_count, sizeof *s->build_id_note);
+    memset(s->build_id_note + from, 0, (s->handle_count - from) * sizeof *s->build_id_note);
+}
+
+int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
+{
+    begin_input(s, in, a);
+    s->early = false;
+    grow_handles(s);
     if (!s->context)
         return 0;
-    return begin_capture(s, in->path) < 0 ? -1 : load_kernel(s);
+    return begin_capture(s, in->path) < 0 ? -1 : load_whole_kernel(s);
+}
+
+void symbols_begin_early(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
+{
+    begin_input(s, in, a);
+    s->early = true;
+    s->capture_begun = s->kernel_loaded = s->kernel_whole = false;
+    s->needed_count = s->not_needed = s->loaded_ksymbols = 0;
+    s->build_id_notes_seen = 0;
+}
+
+uint32_t symbols_generation(const struct symbols *s)
+{
+    return s->generation;
 }
 
 /* ---- frames ---- */
+
+/* Notes in the order of the file, as they are before notes_finish. */
+static const uint8_t *find_early_build_id(struct symbols *s, uint32_t module, size_t *size_bytes)
+{
+    const struct notes *notes = &s->aggregate->notes;
+
+    for (; s->build_id_notes_seen < notes->build_id_count; s->build_id_notes_seen++) {
+        uint32_t about = notes->build_ids[s->build_id_notes_seen].module;
+
+        if (about < s->handle_count)
+            s->build_id_note[about] = (uint32_t)s->build_id_notes_seen + 1;
+    }
+    if (s->build_id_note[module] == 0)
+        return NULL;
+    *size_bytes = notes->build_ids[s->build_id_note[module] - 1].size_bytes;
+    return notes->build_ids[s->build_id_note[module] - 1].bytes;
+}
 
 static int describe(struct symbols *s, const struct spool_module *m, uint32_t *handle)
 {
@@ -362,7 +520,8 @@ static int describe(struct symbols *s, const struct spool_module *m, uint32_t *h
     };
     int rc;
 
-    module.build_id = notes_build_id(&s->aggregate->notes, m->id, &module.build_id_size);
+    module.build_id = s->early ? find_early_build_id(s, m->id, &module.build_id_size)
+                               : notes_build_id(&s->aggregate->notes, m->id, &module.build_id_size);
     if (m->jit_symbol_count > 0) {
         jit = cli_realloc(NULL, m->jit_symbol_count, sizeof *jit);
         for (size_t i = 0; i < m->jit_symbol_count; i++)
@@ -376,6 +535,17 @@ static int describe(struct symbols *s, const struct spool_module *m, uint32_t *h
     rc = sym_module_add(s->context, &module, handle);
     free(jit);
     return rc;
+}
+
+/* Makes up for what symbols_begin does. */
+static int begin_frame(struct symbols *s, const struct spool_frame *f)
+{
+    if (!s->capture_begun && begin_capture(s, s->path) < 0)
+        return -1;
+    s->capture_begun = true;
+    s->python_marks = names_has_python_marks(s->aggregate->names);
+    grow_handles(s);
+    return f->kernel ? update_kernel(s, f->abs) : 0;
 }
 
 int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *source,
@@ -392,6 +562,7 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
         return 0;
     }
     out->kernel = f.kernel;
+    out->unpinned = f.kind == SPOOL_FRAME_UNPINNED;
     out->abs = f.abs;
     rc = spool_reader_locate(s->reader, frame, source->pid, &out->module_id, &out->rel);
     if (rc < 0) {
@@ -404,9 +575,12 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
     out->per_process =
         !f.kernel && (f.kind == SPOOL_FRAME_UNPINNED || !out->module ||
                       sym_is_anonymous_path(out->module->path, out->module->path_size));
-    out->per_epoch = f.kernel && epochs_differ(&s->aggregate->epochs, f.abs);
+    /* What may come later, or a load of more of the kernel, can change any of its names. */
+    out->per_epoch = f.kernel && (s->early || epochs_differ(&s->aggregate->epochs, f.abs));
     if (!s->context)
         return 0;
+    if (s->early && begin_frame(s, &f) < 0)
+        return -1;
     if (out->module) {
         q.module = s->handles[out->module_id];
         if (q.module == SYM_NO_MODULE) {

@@ -19,6 +19,7 @@ struct symbols;
 struct resolved {
     bool truncated; /* the marker: nothing else is set */
     bool kernel;
+    bool unpinned;                     /* the spool names no module for it */
     bool per_process;                  /* the answer may differ in another process ... */
     bool per_epoch;                    /* ... in another kernel epoch */
     uint32_t module_id;                /* SPOOL_NO_ID: none */
@@ -45,6 +46,15 @@ static inline bool symbols_of_kernel(const struct symbol_options *o)
 /* Begins an input that was read to its end; both are borrowed until the next one begins. 0, or -1 after an error
  * message. A kallsyms file that cannot be used is none: there is a warning, once, and kernel frames stay addresses. */
 int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a);
+
+/* The same for an input that is still being read, with aggregate_begin and its like: answers are what is known when
+ * they are asked for. Modules are described when the first frame of theirs is asked for, the capture and the kernel when
+ * the first frame at all and of the kernel is. */
+void symbols_begin_early(struct symbols *s, const struct tool_input *in, const struct aggregate *a);
+
+/* Changes when answers given before might be others now, because more of the kernel is known. May change with every
+ * symbols_resolve. */
+uint32_t symbols_generation(const struct symbols *s);
 
 /* Resolves a frame for a source's process. 0, or -1 after an error message. */
 int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *source,

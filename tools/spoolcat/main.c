@@ -2,6 +2,8 @@
 /* spoolcat's command line: which view, over which spools. */
 #include "cli.h"
 #include "records.h"
+#include "samples.h"
+#include "stack_table.h"
 #include "summary.h"
 #include "symbols.h"
 #include "tables.h"
@@ -11,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ID_VIEW = 1, ID_JSON, ID_COLOR };
+enum { ID_VIEW = 1, ID_JSON, ID_COLOR, ID_FOLLOW, ID_IDLE };
 
 enum color_mode { COLOR_AUTO = 0, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -19,20 +21,27 @@ struct view {
     const char *name; /* of its option */
     view_fn *print;
     unsigned groups; /* of shared options that mean something to it */
+    bool streams;    /* prints while it reads */
 };
 
 static const struct view views[] = {
-    {"records", records_print, CLI_COMMON | CLI_DAMAGE},
-    {"summary", summary_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
-    {"modules", modules_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
-    {"threads", threads_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT},
-    {"stacks", stacks_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SYMBOLS},
+    {"records", records_print, CLI_COMMON | CLI_DAMAGE, true},
+    {"samples", samples_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
+     true},
+    {"summary", summary_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE, false},
+    {"modules", modules_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT, false},
+    {"threads", threads_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT, false},
+    {"stacks", stacks_print, CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS, false},
 };
 
 struct cat_options {
     const struct view *view; /* NULL: the first */
     bool json;
     enum color_mode color;
+    bool shaped;
+    bool follow;
+    bool has_idle;
+    uint64_t idle_ns;
 };
 
 static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)
@@ -44,6 +53,11 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
         cat->json = true;
     } else if (arg->id == ID_COLOR) {
         cat->color = (enum color_mode)arg->word;
+    } else if (arg->id == ID_FOLLOW) {
+        cat->follow = true;
+    } else if (arg->id == ID_IDLE) {
+        cat->idle_ns = cli_time_value(arg);
+        cat->has_idle = true;
     } else {
         for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
             if (strcmp(arg->shown + 2, views[i].name) != 0)
@@ -58,14 +72,23 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
 static void check(const struct tool_options *options, void *own)
 {
     struct cat_options *cat = own;
+    unsigned groups;
     const char *idle;
 
-    (void)options;
     if (cat->view == NULL)
         cat->view = &views[0];
-    idle = cli_given(~(cat->view->groups | (unsigned)CLI_OWN));
+    groups = cat->view->groups | CLI_OWN;
+    /* Recorded stacks need no names, shaped ones do. */
+    cat->shaped = (groups & CLI_SHAPE) && cli_given(CLI_SHAPE) != NULL;
+    if (cat->shaped)
+        groups |= CLI_SYMBOLS;
+    idle = cli_given(~groups);
     if (idle != NULL)
         cli_usage("%s does not apply to --%s", idle, cat->view->name);
+    if (cat->has_idle && !cat->follow)
+        cli_usage("--idle needs --follow");
+    if (cat->follow && options->input_count > 1)
+        cli_usage("--follow takes one SPOOL, not %zu", options->input_count);
     if (cat->json && cat->color == COLOR_ALWAYS)
         cli_usage("--json and --color=always contradict each other");
 }
@@ -75,12 +98,23 @@ static const struct cli_option own_options[] = {
      .name = "records",
      .help = "every record in file order, one line each (the default)"},
     {.id = ID_VIEW,
+     .name = "samples",
+     .help = "every sample with its stack, leaf first, while the SPOOL is read"},
+    {.id = ID_VIEW,
      .name = "summary",
      .help = "times, sizes, counts and shares, processes and threads, notes"},
     {.id = ID_VIEW, .name = "modules", .help = "the modules and how many samples hit them"},
     {.id = ID_VIEW, .name = "threads", .help = "the threads and their samples"},
     {.id = ID_VIEW, .name = "stacks", .help = "the stacks with their samples, largest first"},
     {.id = ID_JSON, .name = "json", .help = "JSON lines instead of text"},
+    {.id = ID_FOLLOW,
+     .name = "follow",
+     .help = "go on when the SPOOL grows: until its recorder has finished, a pipe is closed, or a "
+             "signal (SIGINT, SIGTERM, SIGHUP)"},
+    {.id = ID_IDLE,
+     .name = "idle",
+     .value = "T",
+     .help = "with --follow: end when it has not grown for so long"},
     {.id = ID_COLOR,
      .name = "color",
      .value = "auto|always|never",
@@ -94,6 +128,7 @@ static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 static const struct cli_example examples[] = {
     {"spoolcat cap.spool | less", "look at a spool record by record"},
     {"spoolcat --records --json cap.spool | jq -c 'select(.rec == \"module\")'", "its modules"},
+    {"spoolcat --samples --follow cap.spool", "watch a recording"},
     {"spoolcat --summary archive/*.spool.gz", "what a folder of spools holds"},
     {"spoolcat --salvage broken.spool", "what can still be read of a damaged spool"},
     {NULL, NULL},
@@ -103,7 +138,7 @@ static const struct cli_tool tool = {
     .name = "spoolcat",
     .purpose = "show what is in spools, the sample files of CPU stack recorders",
     .usage = usage,
-    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SYMBOLS,
+    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
     .own_title = "Views",
     .own = own_options,
     .handle = handle,
@@ -139,6 +174,7 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     }
     view.json = cat.json;
+    view.shaped = cat.shaped;
     view.color = want_color(&cat, &out);
     /* What goes to a terminal while it is read would be mixed with the progress line. */
     if (options.progress == PROGRESS_AUTO && isatty(out.fd) == 1)
@@ -147,11 +183,16 @@ int main(int argc, char **argv)
     /* A spool that cannot be read does not keep the others from being shown, but a file that
      * would lack one of them is not written at all. */
     for (size_t i = 0; i < options.input_count && !output_failed(&out); i++) {
+        struct follow follow = {.grows = cat.follow,
+                                .has_idle = cat.has_idle,
+                                .idle_ns = cat.idle_ns,
+                                .out = cat.view->streams ? &out : NULL};
         struct tool_input in;
 
         if (failed && output_is_file(&out))
             break;
-        if (inputs_open(options.inputs[i], &in) != 0) {
+        if ((cat.follow || cat.view->streams ? inputs_open_growing(options.inputs[i], &follow, &in)
+                                             : inputs_open(options.inputs[i], &in)) != 0) {
             failed = true;
             continue;
         }

@@ -427,7 +427,7 @@ enum input_end records_print(struct tool_input *in, const struct tool_options *o
     int rc = 1;
 
     print_header(&p, header);
-    while (!output_failed(out) && (rc = spool_reader_next(in->reader, &record)) > 0) {
+    while (!output_failed(out) && (rc = inputs_next(in, &record)) > 0) {
         print_record(&p, &record);
         progress_tick(progress, p.samples);
     }

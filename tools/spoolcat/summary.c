@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One object or one list of facts a spool. Shares are of the frames of all selected samples. */
+/* One object or one list of facts a spool. Shares are of the frames of all selected samples: as they were recorded, or as
+ * shaping options show them when there are some. */
 #include "summary.h"
 
 #include "aggregate.h"
 #include "cli.h"
 #include "json.h"
 #include "report.h"
+#include "shaped_use.h"
+#include "symbols.h"
 #include "tables.h"
 #include "text.h"
 
@@ -225,15 +228,6 @@ static void number_line(struct tool_output *out, const char *name, uint64_t numb
     output_byte(out, '\n');
 }
 
-static void print_name(struct tool_output *out, const char *name, size_t size)
-{
-    struct text_buffer clean = {0};
-
-    text_clean(name != NULL ? name : "-", name != NULL ? size : 1, &clean);
-    output_write(out, clean.data, clean.size);
-    text_free(&clean);
-}
-
 /* The wall clock of the first sample: by origin or clock note, else by the timeline's anchor. */
 static void start_line(const struct summary *s, struct tool_output *out)
 {
@@ -372,15 +366,27 @@ enum input_end summary_print(struct tool_input *in, const struct tool_options *o
                              const struct view_options *view, struct progress *progress,
                              struct tool_output *out)
 {
+    /* Times of the samples that a stack deselects are known only when all are kept. */
     const struct aggregate_options options = {
-        .per_thread = true, .source_stats = true, .select = &o->select};
+        .per_thread = true,
+        .source_stats = true,
+        .epochs = view->shaped && symbols_of_kernel(&o->symbols),
+        .runs =
+            view->shaped && shaped_use_deselects(&o->shape) ? AGGREGATE_EVENTS : AGGREGATE_NO_RUNS,
+        .select = &o->select};
     struct aggregate a;
     struct summary s = {
         .in = in, .reader = in->reader, .header = spool_reader_header(in->reader), .a = &a};
     enum input_end end = read_counted(&a, &options, in, o, progress);
 
-    if (end != INPUT_FAILED && stack_use_count(&s.use, in->reader, &a) != 0)
-        end = INPUT_FAILED;
+    if (end != INPUT_FAILED && view->shaped) {
+        if (shaped_use_count(&s.use, in, o, &a) != 0)
+            end = INPUT_FAILED;
+    } else if (end != INPUT_FAILED) {
+        report_view(o, in, a.file_low_ns, a.file_high_ns);
+        if (stack_use_count(&s.use, in->reader, &a) != 0)
+            end = INPUT_FAILED;
+    }
     if (end != INPUT_FAILED) {
         spool_reader_counts(in->reader, &s.counts);
         s.cut_tail = end == INPUT_SALVAGED || spool_reader_cut_tail(in->reader);

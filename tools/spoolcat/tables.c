@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables over a whole spool: modules, threads and stacks with the samples that hit them. Nothing
- * is printed before the input was read to its end.
+ * Tables over a whole spool: modules and threads with the samples that hit them, and how often recorded stacks were
+ * used. Nothing is printed before the input was read to its end.
  */
 #include "tables.h"
 
 #include "cli.h"
-#include "frames.h"
 #include "json.h"
 #include "report.h"
-#include "symbols.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -23,11 +21,26 @@ enum input_end read_counted(struct aggregate *a, const struct aggregate_options 
                             struct tool_input *in, const struct tool_options *o,
                             struct progress *progress)
 {
-    int rc = aggregate_read(a, options, in, progress);
-    enum input_end end = inputs_finish(in, rc, o);
+    struct aggregate_options all = *options;
+    enum input_end end;
+    int rc;
+
+    all.per_thread |= o->select.thread_globs.count > 0; /* processes have no thread's name */
+    rc = aggregate_read(a, &all, in, progress);
+    end = inputs_finish(in, rc, o);
 
     if (end != INPUT_FAILED && aggregate_finish(a) != 0)
         end = INPUT_FAILED;
+    return end;
+}
+
+/* The same with the line of the report. */
+static enum input_end read_reported(struct aggregate *a, const struct aggregate_options *options,
+                                    struct tool_input *in, const struct tool_options *o,
+                                    struct progress *progress)
+{
+    enum input_end end = read_counted(a, options, in, o, progress);
+
     if (end != INPUT_FAILED)
         report_view(o, in, a->file_low_ns, a->file_high_ns);
     return end;
@@ -104,8 +117,7 @@ void key_clean(struct json_writer *w, const char *key, const char *name, size_t 
     text_free(&clean);
 }
 
-/* A clean name for text; "-" without one. */
-static void print_name(struct tool_output *out, const char *name, size_t size)
+void print_name(struct tool_output *out, const char *name, size_t size)
 {
     struct text_buffer clean = {0};
 
@@ -411,7 +423,7 @@ enum input_end modules_print(struct tool_input *in, const struct tool_options *o
     uint32_t version = spool_reader_header(in->reader)->version;
     struct stack_use use = {0};
     struct aggregate a;
-    enum input_end end = read_counted(&a, &options, in, o, progress);
+    enum input_end end = read_reported(&a, &options, in, o, progress);
 
     if (end != INPUT_FAILED && stack_use_count(&use, in->reader, &a) != 0)
         end = INPUT_FAILED;
@@ -528,7 +540,7 @@ enum input_end threads_print(struct tool_input *in, const struct tool_options *o
     struct aggregate a;
     struct task *tasks = NULL;
     size_t task_count = 0;
-    enum input_end end = read_counted(&a, &options, in, o, progress);
+    enum input_end end = read_reported(&a, &options, in, o, progress);
 
     spool_reader_counts(in->reader, &counts);
     if (end != INPUT_FAILED) {
@@ -556,248 +568,6 @@ enum input_end threads_print(struct tool_input *in, const struct tool_options *o
             thread_text(out, &t, name, name_size, task);
     }
     free(tasks);
-    aggregate_free(&a);
-    return end;
-}
-
-/* ---- stacks ---------------------------------------------------------------------------------- */
-
-/* Largest first; equal ones by process and stack, so that the order is always the same. */
-static int compare_samples(const void *a, const void *b)
-{
-    const struct use *left = a, *right = b;
-
-    if (left->samples != right->samples)
-        return left->samples > right->samples ? -1 : 1;
-    return compare_uses(a, b);
-}
-
-struct stack_view {
-    struct spool_reader *reader;
-    struct symbols *symbols;
-    struct tool_output *out;
-    bool json;
-    bool no_symbols;
-    bool python; /* the stack at hand has a Python frame: the interpreter's own are hidden */
-    struct json_writer w;
-};
-
-typedef int frame_fn(struct stack_view *v, const struct resolved *r);
-
-/* Calls visit for each frame of a stack, leaf first. 0, or -1 after an error message. */
-static int each_frame(struct stack_view *v, uint32_t stack, const struct source *source,
-                      frame_fn *visit)
-{
-    uint32_t node = stack, frames[256];
-    size_t count;
-
-    while ((count = spool_reader_walk(v->reader, &node, frames, 256)) > 0) {
-        for (size_t i = 0; i < count; i++) {
-            struct resolved r;
-
-            if (symbols_resolve(v->symbols, frames[i], source, &r) != 0 || visit(v, &r) != 0)
-                return -1;
-        }
-    }
-    return 0;
-}
-
-static int look_for_python(struct stack_view *v, const struct resolved *r)
-{
-    for (size_t i = 0; i < r->frame_count; i++)
-        v->python = v->python || r->frames[i].kind == SYM_KIND_PYTHON;
-    return 0;
-}
-
-static void flags_json(struct stack_view *v, const struct resolved *r, const struct sym_frame *s)
-{
-    static const struct {
-        uint32_t flag;
-        const char *name;
-    } names[] = {{SYM_FLAG_PYTHON_RUNTIME, "python_runtime"},
-                 {SYM_FLAG_PYTHON_EVAL, "python_eval"},
-                 {SYM_FLAG_HIDDEN, "hidden"},
-                 {SYM_FLAG_JIT, "jit"},
-                 {SYM_FLAG_ANONYMOUS, "anonymous"},
-                 {SYM_FLAG_TRUNCATED, "truncated"},
-                 {SYM_FLAG_UNVERIFIED, "unverified"}};
-    uint32_t flags = s != NULL ? s->flags : 0;
-
-    if (r->truncated)
-        flags |= SYM_FLAG_TRUNCATED;
-    if (r->module != NULL && r->module->jit)
-        flags |= SYM_FLAG_JIT;
-    if (v->python && (flags & SYM_FLAG_PYTHON_RUNTIME) != 0)
-        flags |= SYM_FLAG_HIDDEN;
-    json_key(&v->w, "flags");
-    json_begin(&v->w, '[');
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if ((flags & names[i].flag) != 0)
-            json_string(&v->w, names[i].name, strlen(names[i].name));
-    }
-    json_end(&v->w, ']');
-}
-
-static void key_known(struct json_writer *w, const char *key, uint64_t number, bool known)
-{
-    if (known)
-        json_key_u64(w, key, number);
-    else
-        json_key_null(w, key);
-}
-
-/* One level of a frame's inline chain; s is NULL without symbols and for the marker. */
-static void level_json(struct stack_view *v, const struct resolved *r, const struct sym_frame *s)
-{
-    struct json_writer *w = &v->w;
-    bool named = s != NULL && s->name != NULL;
-
-    json_begin(w, '{');
-    json_key_text(w, "kind",
-                  r->truncated                              ? "truncated"
-                  : s != NULL && s->kind == SYM_KIND_PYTHON ? "python"
-                  : r->kernel                               ? "kernel"
-                                                            : "user");
-    key_known(w, "abs", r->abs, !r->truncated);
-    json_key(w, "module");
-    if (r->module == NULL) {
-        json_null(w);
-    } else {
-        json_begin(w, '{');
-        json_key_u64(w, "id", r->module_id);
-        json_key_string(w, "path", r->module->path, r->module->path_size);
-        json_key_u64(w, "rel", r->rel);
-        json_end(w, '}');
-    }
-    if (!v->no_symbols) {
-        key_clean(w, "name", named ? s->name : NULL, named ? strlen(s->name) : 0);
-        key_known(w, "offset", named ? s->offset : 0, named);
-        key_clean(w, "file", s != NULL ? s->file : NULL,
-                  s != NULL && s->file != NULL ? strlen(s->file) : 0);
-        key_known(w, "line", s != NULL ? s->line : 0, s != NULL && s->line > 0);
-        key_known(w, "column", s != NULL ? s->column : 0, s != NULL && s->column > 0);
-    }
-    json_key_bool(w, "inlined", s != NULL && s->inlined);
-    json_key_text(w, "origin", sym_origin_text(s != NULL ? s->origin : SYM_ORIGIN_ADDRESS));
-    flags_json(v, r, s);
-    json_end(w, '}');
-}
-
-/* "         55d0c4a01136 main+0x16 (/usr/bin/app) app.c:12" */
-static void level_text(struct stack_view *v, const struct resolved *r, const struct sym_frame *s)
-{
-    struct tool_output *out = v->out;
-    bool named = s != NULL && s->name != NULL;
-    size_t size;
-
-    if (r->truncated) {
-        output_text(out, "                  [truncated]\n");
-        return;
-    }
-    output_printf(out, "%17" PRIx64 " ", r->abs);
-    if (named) {
-        print_name(out, s->name, strlen(s->name));
-        output_printf(out, "+0x%" PRIx64, s->offset);
-    } else if (r->module != NULL) {
-        const char *base = sym_display_path(r->module->path, r->module->path_size, &size);
-
-        print_name(out, base, size);
-        output_printf(out, "+0x%" PRIx64, frames_shown_address(r, s));
-    } else {
-        output_printf(out, "0x%" PRIx64, r->abs);
-    }
-    output_text(out, " (");
-    if (r->module != NULL)
-        print_name(out, r->module->path, r->module->path_size);
-    else
-        output_text(out, r->kernel ? "[kernel.kallsyms]" : "[unknown]");
-    output_text(out, s != NULL && s->inlined ? ") (inlined)" : ")");
-    if (s != NULL && s->file != NULL) {
-        output_byte(out, ' ');
-        print_name(out, s->file, strlen(s->file));
-        if (s->line > 0)
-            output_printf(out, ":%" PRIu32, s->line);
-    }
-    output_byte(out, '\n');
-}
-
-static int print_frame(struct stack_view *v, const struct resolved *r)
-{
-    size_t levels = r->frame_count > 0 ? r->frame_count : 1;
-
-    for (size_t i = 0; i < levels; i++) {
-        const struct sym_frame *s = i < r->frame_count ? &r->frames[i] : NULL;
-
-        if (v->json)
-            level_json(v, r, s);
-        else
-            level_text(v, r, s);
-    }
-    return output_failed(v->out) ? -1 : 0;
-}
-
-static int print_stack(struct stack_view *v, const struct use *use, const struct source *source)
-{
-    v->python = false;
-    if (v->json && !v->no_symbols && each_frame(v, use->stack, source, look_for_python) != 0)
-        return -1;
-    if (!v->json) {
-        output_printf(v->out, "%" PRIu64 " %s of ", use->samples,
-                      use->samples == 1 ? "sample" : "samples");
-        print_name(v->out, source->comm, source->comm_size);
-        output_printf(v->out, " %" PRId32 ", stack %" PRIu32 "\n", use->pid, use->stack);
-        if (each_frame(v, use->stack, source, print_frame) != 0)
-            return -1;
-        output_byte(v->out, '\n');
-        return 0;
-    }
-    json_start(&v->w, v->out);
-    json_begin(&v->w, '{');
-    json_key_i64(&v->w, "pid", use->pid);
-    json_key_u64(&v->w, "stack", use->stack);
-    json_key_u64(&v->w, "samples", use->samples);
-    json_key(&v->w, "frames");
-    json_begin(&v->w, '[');
-    if (each_frame(v, use->stack, source, print_frame) != 0)
-        return -1;
-    json_end(&v->w, ']');
-    json_end(&v->w, '}');
-    output_byte(v->out, '\n');
-    return 0;
-}
-
-enum input_end stacks_print(struct tool_input *in, const struct tool_options *o,
-                            const struct view_options *view, struct progress *progress,
-                            struct tool_output *out)
-{
-    const struct aggregate_options options = {.select = &o->select,
-                                              .epochs = symbols_of_kernel(&o->symbols)};
-    struct stack_view v = {
-        .reader = in->reader, .out = out, .json = view->json, .no_symbols = o->symbols.no_symbols};
-    struct use *uses = NULL;
-    struct aggregate a;
-    size_t count = 0;
-    enum input_end end = read_counted(&a, &options, in, o, progress);
-
-    if (end == INPUT_FAILED)
-        goto done;
-    v.symbols = symbols_new(&o->symbols, SYM_DEMANGLE_FULL);
-    if (v.symbols == NULL || symbols_begin(v.symbols, in, &a) != 0) {
-        end = INPUT_FAILED;
-        goto done;
-    }
-    uses = list_uses(&a, &count);
-    qsort(uses, count, sizeof *uses, compare_samples);
-    for (size_t i = 0; i < count && end != INPUT_FAILED; i++) {
-        struct source source;
-
-        names_get_source(a.names, uses[i].source, &source);
-        if (print_stack(&v, &uses[i], &source) != 0)
-            end = INPUT_FAILED;
-    }
-done:
-    free(uses);
-    symbols_free(v.symbols);
     aggregate_free(&a);
     return end;
 }

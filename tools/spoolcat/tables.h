@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spoolcat --modules, --threads and --stacks, and what --summary counts in the same way. */
+/* spoolcat --modules and --threads, and what the other views count or show in the same way. */
 #ifndef SPOOLCAT_TABLES_H
 #define SPOOLCAT_TABLES_H
 
@@ -8,7 +8,6 @@
 
 view_fn modules_print;
 view_fn threads_print;
-view_fn stacks_print;
 
 /* How often what stacks are made of was sampled. All numbers are of the selected samples. */
 struct stack_use {
@@ -50,6 +49,9 @@ enum input_end read_counted(struct aggregate *a, const struct aggregate_options 
 /* The first line of the --verbose report, when that is wanted. */
 void report_view(const struct tool_options *o, const struct tool_input *in, uint64_t low_ns,
                  uint64_t high_ns);
+
+/* A clean name for text; "-" without one. */
+void print_name(struct tool_output *out, const char *name, size_t size);
 
 /* For JSON: key and clean name, null without one. */
 struct json_writer;

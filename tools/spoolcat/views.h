@@ -11,7 +11,12 @@
 struct view_options {
     bool json;
     bool color;
+    bool shaped; /* --summary: an option asks for shaped stacks */
 };
+
+/* The line above the frames of a stack, with color. */
+#define VIEW_COLOR_HEAD "\033[32m"
+#define VIEW_COLOR_END "\033[0m"
 
 /* Reads the input to its end and prints it. Ends with inputs_finish and returns what that
  * returned; INPUT_FAILED without a message when the output failed. A view that does not stream

@@ -39,8 +39,14 @@ static void expect(const char *text)
 
 static void text(const char *in, size_t size, const char *expected)
 {
+    struct text_buffer buffer = {0};
+
     json_text(&out, in, size);
     expect(expected);
+    text_append_byte(&buffer, '-');
+    json_append_text(&buffer, in, size);
+    assert_string_equal(buffer.data + 1, expected);
+    text_free(&buffer);
 }
 #define TEXT(in, expected) text(in, sizeof(in) - 1, expected)
 
