@@ -317,7 +317,9 @@ static void write_mappings(struct locations *l, struct envelope *e)
 {
     for (uint32_t i = 0; i < l->mappings->used_count; i++) {
         const struct mapping *m = &l->mappings->items[l->mappings->used[i]];
-        bool final = !l->unsymbolized && (m->pseudo || (m->flags & MAPPING_NAMED));
+        /* pprof looks for names of all that is not final, //anon on disk included. */
+        bool final =
+            !l->unsymbolized && (!m->symbolizable || m->pseudo || (m->flags & MAPPING_NAMED));
         struct envelope_mapping out = {.id = m->id,
                                        .start = m->start,
                                        .limit = m->limit,

@@ -109,6 +109,8 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
         options->symbols.no_symbols = true;
         break;
     case OPTION_COMMENT:
+        if (arg->value[0] == '\0')
+            cli_usage("%s: the text is empty", arg->shown);
         cli_text_value(arg, &o->comments);
         break;
     case OPTION_INLINE_LOCATIONS:

@@ -164,7 +164,7 @@ static void collect_comments(struct profile *p, struct comments *c)
     const struct text_list *given = &p->pprof->comments;
 
     for (size_t i = 0; i < given->count; i++) {
-        text_utf8(given->items[i], strlen(given->items[i]), &c->text);
+        text_clean(given->items[i], strlen(given->items[i]), &c->text);
         add_comment(p, c);
     }
     if (p->facts.lost > 0)
