@@ -75,7 +75,7 @@ for options in --labels= --labels=pid,thread --timestamps "--timestamps --labels
 done
 
 # Addresses alone: real places, no names.
-"$BIN/spool2pprof" -q --unsymbolized --perf-map-dir "$PWD" "$o2" >bare.pb.gz
+"$BIN/spool2pprof" -q --unsymbolized "$o2" >bare.pb.gz
 pprof_check bare.pb.gz
 [ -z "$(pprof_functions bare.pb.gz)" ] || die "--unsymbolized has names: $(pprof_functions bare.pb.gz)"
 pprof_decode bare.pb.gz >bare.txt
