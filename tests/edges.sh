@@ -26,6 +26,10 @@ refuse "only elf.c, locate.c and dwarf.c may include elfutils" "$(
 refuse "only debuginfo.c of libsym may include zlib and liblzma" "$(
     includes '(zlib|lzma)(/.*)?\.h' libsym | grep -v '^libsym/debuginfo\.c:'
 )"
+refuse "only envelope.c of spool2pprof may include protobuf-c, what it generates, or zlib" "$(
+    includes '(protobuf-c(/.*)?|.*\.pb-c|zlib)\.h' lib* tools |
+        grep -vE '^(lib(spool|sym)/[a-z_]*\.c:.*zlib|tools/spool2pprof/envelope\.c:)'
+)"
 refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
 
 # Private headers, by name: file names are unique, so a tool's "table.h" can only be libspool's.

@@ -301,6 +301,8 @@ static int add_input(struct stacks *s, struct stacks_file *f)
 
     if (symbols_begin(s->symbols, &f->input, a) < 0)
         return -1;
+    if (s->hooks.begin)
+        s->hooks.begin(s->hooks.user, &f->shown);
     prepare(s, f);
     if (add_sources(s, f) < 0)
         return -1;

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of spool2pprof. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "pprof.h"
+#include "symbols.h"
+
+enum {
+    OPTION_GZIP_LEVEL = 1,
+    OPTION_LABELS,
+    OPTION_TIMESTAMPS,
+    OPTION_UNSYMBOLIZED,
+    OPTION_COMMENT,
+    OPTION_INLINE_LOCATIONS
+};
+
+static const struct cli_option own_options[] = {
+    {.id = OPTION_LABELS,
+     .name = "labels",
+     .value = "LIST",
+     .help = "labels of each sample, out of pid,tid,process,thread (default: all four); an empty "
+             "LIST: none"},
+    {.id = OPTION_TIMESTAMPS,
+     .name = "timestamps",
+     .help = "one sample an event in time order, labelled with its time"},
+    {.id = OPTION_UNSYMBOLIZED,
+     .name = "unsymbolized",
+     .help = "mappings, build ids and addresses only, for back ends that symbolize"},
+    {.id = OPTION_INLINE_LOCATIONS,
+     .name = "inline-locations",
+     .help = "each inlined function a location of its own, for importers that read one line a "
+             "location"},
+    {.id = OPTION_COMMENT,
+     .name = "comment",
+     .value = "TEXT",
+     .help = "a comment in the profile; repeatable"},
+    {.id = OPTION_GZIP_LEVEL,
+     .name = "gzip-level",
+     .value = "N",
+     .help = "1 to 9, or 0 for the message without gzip (default: 6)"},
+    {.name = NULL},
+};
+
+static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
+
+static const struct cli_example examples[] = {
+    {"spool2pprof cap.spool -o cap.pb.gz && go tool pprof -http : cap.pb.gz", "in a browser"},
+    {"spool2pprof a.spool b.spool > both.pb.gz", "two recordings as one profile"},
+    {"spool2pprof --labels= --kernel=drop cap.spool > user.pb.gz",
+     "user code of all threads together"},
+    {NULL, NULL},
+};
+
+/* The bit of a label's name, 0 when there is no such label. */
+static unsigned label_bit(const char *name, size_t size)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } labels[] = {{"pid", LABEL_PID},
+                  {"tid", LABEL_TID},
+                  {"process", LABEL_PROCESS},
+                  {"thread", LABEL_THREAD}};
+
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)
+        if (strlen(labels[i].name) == size && memcmp(labels[i].name, name, size) == 0)
+            return labels[i].bit;
+    return 0;
+}
+
+static unsigned labels_value(const struct cli_arg *arg)
+{
+    unsigned labels = 0;
+
+    if (arg->value[0] == '\0')
+        return 0;
+    for (const char *at = arg->value;; at++) {
+        size_t size = strcspn(at, ",");
+        unsigned bit = label_bit(at, size);
+
+        if (bit == 0)
+            cli_usage("%s: '%.*s' is not one of pid, tid, process, thread", arg->shown, (int)size,
+                      at);
+        labels |= bit;
+        at += size;
+        if (*at == '\0')
+            return labels;
+    }
+}
+
+static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)
+{
+    struct pprof_options *o = own;
+
+    switch (arg->id) {
+    case OPTION_GZIP_LEVEL:
+        o->gzip_level = (int)cli_number_value(arg, 0, 9);
+        break;
+    case OPTION_LABELS:
+        o->labels = labels_value(arg);
+        break;
+    case OPTION_TIMESTAMPS:
+        o->timestamps = true;
+        break;
+    case OPTION_UNSYMBOLIZED:
+        o->unsymbolized = true;
+        options->symbols.no_symbols = true;
+        break;
+    case OPTION_COMMENT:
+        if (arg->value[0] == '\0')
+            cli_usage("%s: the text is empty", arg->shown);
+        cli_text_value(arg, &o->comments);
+        break;
+    case OPTION_INLINE_LOCATIONS:
+        o->inline_locations = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static void check(const struct tool_options *options, void *own)
+{
+    const struct pprof_options *o = own;
+
+    if (o->unsymbolized && cli_given(CLI_SYMBOLS))
+        cli_usage("--unsymbolized and %s contradict each other", cli_given(CLI_SYMBOLS));
+    if (o->unsymbolized && cli_was_given("demangle"))
+        cli_usage("--unsymbolized and --demangle contradict each other");
+    if (o->inline_locations && options->symbols.no_symbols)
+        cli_usage("--inline-locations and %s contradict each other",
+                  o->unsymbolized ? "--unsymbolized" : "--no-symbols");
+}
+
+static const struct cli_tool tool = {
+    .name = "spool2pprof",
+    .purpose = "convert spools to a profile for pprof and what else reads its format",
+    .usage = usage,
+    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
+    .own_title = "Output",
+    .own = own_options,
+    .handle = handle,
+    .check = check,
+    .examples = examples,
+};
+
+int main(int argc, char **argv)
+{
+    struct tool_options options;
+    struct pprof_options pprof = {.gzip_level = 6, .labels = LABEL_ALL};
+    struct tool_output out;
+    int rc;
+
+    cli_parse(&tool, argc, argv, &options, &pprof);
+    rc = symbols_check_folders(&options.symbols);
+    if (rc == 0)
+        rc = output_open(&out, options.output, true);
+    if (rc == 0) {
+        rc = pprof_convert(&options, &pprof, &out);
+        if (rc == 0)
+            rc = output_commit(&out);
+        else
+            output_abort(&out);
+    }
+    cli_free(&options);
+    free(pprof.comments.items);
+    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+}
