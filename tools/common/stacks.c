@@ -270,6 +270,8 @@ static int read_input(struct stacks *s, struct stacks_file *f, struct progress *
         .per_thread = s->how.per_thread,
         .order = s->how.order,
         .runs = s->how.runs,
+        .stacks_may_go =
+            s->options->shape.has_frame_filter || s->options->shape.kernel == KERNEL_ONLY,
         .epochs = symbols_of_kernel(&s->options->symbols),
         .select = &s->options->select,
     };
