@@ -5,6 +5,8 @@
  */
 #include "timeline.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,7 +217,9 @@ struct path {
 struct events {
     const struct timeline_document *d;
     struct path open, next;
-    bool comma;
+    char at[32]; /* ,"at":N} */
+    size_t at_size;
+    bool first;
 };
 
 static void set_path(struct path *p, const struct otree *tree, uint32_t node)
@@ -230,20 +234,35 @@ static void set_path(struct path *p, const struct otree *tree, uint32_t node)
     }
 }
 
-static void write_event(struct events *e, char type, uint32_t node, uint64_t at)
+static const char event_begin[] = ",{\"type\":\"O\",\"frame\":";
+#define EVENT_BEGIN_BYTES (sizeof event_begin - 1)
+#define EVENT_TYPE_AT 10
+
+static void write_event(struct events *e, char type, uint32_t node)
 {
     struct tool_output *out = e->d->out;
     size_t size;
     const char *index = ss_frames_index(e->d->frames, e->d->stacks->tree.nodes[node].label, &size);
+    char *begin = output_reserve(out, EVENT_BEGIN_BYTES + sizeof(struct ss_index) + sizeof e->at);
+    char *p = begin;
 
-    output_text(out, e->comma ? ",{\"type\":\"" : "{\"type\":\"");
-    e->comma = true;
-    output_byte(out, type);
-    output_text(out, "\",\"frame\":");
-    output_write(out, index, size);
-    output_text(out, ",\"at\":");
-    output_u64(out, at);
-    output_byte(out, '}');
+    memcpy(p, event_begin, EVENT_BEGIN_BYTES);
+    p[EVENT_TYPE_AT] = type;
+    p += EVENT_BEGIN_BYTES;
+    memcpy(p, index, size);
+    p += size;
+    memcpy(p, e->at, sizeof e->at);
+    p += e->at_size;
+    if (e->first)
+        memmove(begin, begin + 1, (size_t)(p-- - begin - 1));
+    e->first = false;
+    output_take(out, (size_t)(p - begin));
+}
+
+/* What all events of a moment end with. */
+static void set_moment(struct events *e, uint64_t at)
+{
+    e->at_size = (size_t)snprintf(e->at, sizeof e->at, ",\"at\":%" PRIu64 "}", at);
 }
 
 /* Closes what a stack no longer has, leaf first, and opens what it has more. Two stacks share the nodes of their common
@@ -253,14 +272,15 @@ static void change_stack(struct events *e, uint32_t node, uint64_t at)
     struct path *open = &e->open, *next = &e->next, swap;
     size_t shared = 0;
 
+    set_moment(e, at);
     set_path(next, &e->d->stacks->tree, node);
     while (shared < open->count && shared < next->count &&
            open->nodes[open->count - 1 - shared] == next->nodes[next->count - 1 - shared])
         shared++;
     for (size_t i = 0; i < open->count - shared; i++)
-        write_event(e, 'C', open->nodes[i], at);
+        write_event(e, 'C', open->nodes[i]);
     for (size_t i = next->count - shared; i-- > 0;)
-        write_event(e, 'O', next->nodes[i], at);
+        write_event(e, 'O', next->nodes[i]);
     swap = *open;
     *open = *next;
     *next = swap;
@@ -268,7 +288,7 @@ static void change_stack(struct events *e, uint32_t node, uint64_t at)
 
 static int write_evented(const struct timeline_document *d, const struct timeline *t)
 {
-    struct events e = {.d = d};
+    struct events e = {.d = d, .first = true};
     struct cursor c;
     struct piece p;
     int rc = cursor_begin(&c, d->stacks, t, true);
