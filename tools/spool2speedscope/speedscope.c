@@ -138,6 +138,13 @@ static int by_weight(const void *a, const void *b)
            (x->thread.input->index < y->thread.input->index);
 }
 
+/* Whether options leave out samples that the threads were listed with. */
+static bool leaves_out(const struct tool_options *o)
+{
+    return o->select.comm_globs.count > 0 || o->select.thread_globs.count > 0 ||
+           o->shape.has_frame_filter || o->shape.kernel == KERNEL_ONLY;
+}
+
 /* Lists the threads that have samples in the document, and finds where each input's axis begins. 0 or -1. */
 static int list_threads(struct speedscope *s)
 {
@@ -150,9 +157,10 @@ static int list_threads(struct speedscope *s)
         zero[i] = UINT64_MAX;
     s->threads = cli_zeroed(count, sizeof *s->threads);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        uint64_t first_ns, *input_zero = &zero[threads[i].input->index];
+        uint64_t first_ns = threads[i].first_ns, *input_zero = &zero[threads[i].input->index];
 
-        rc = timeline_first(&s->stacks, &threads[i], &first_ns);
+        if (leaves_out(s->options))
+            rc = timeline_first(&s->stacks, &threads[i], &first_ns);
         if (first_ns == UINT64_MAX)
             continue;
         if (first_ns < *input_zero)
