@@ -189,13 +189,13 @@ static void take_annotation(struct aggregate *a, const struct spool_reader *read
         names_begin_epoch(a->names, a->epochs.now);
 }
 
-/* Names deselect samples at the end only, so the earliest may go. */
-static struct run_store *make_runs(enum aggregate_runs kind, uint64_t interval_ns, bool by_names)
+/* Names and stacks deselect samples at the end only. */
+static struct run_store *make_runs(enum aggregate_runs kind, uint64_t interval_ns, bool some_may_go)
 {
     if (kind == AGGREGATE_EVENTS)
         return runs_new(RUNS_NEVER, 0, false);
     if (kind == AGGREGATE_TIMED_RUNS && interval_ns > 0)
-        return runs_new(RUNS_WITHOUT_GAP, interval_ns, by_names);
+        return runs_new(RUNS_WITHOUT_GAP, interval_ns, some_may_go);
     return runs_new(RUNS_ADJACENT, 0, false);
 }
 
@@ -214,7 +214,8 @@ void aggregate_begin(struct aggregate *a, const struct aggregate_options *option
     a->interval_ns = spool_reader_header(reader)->interval_ns;
     a->names = names_new(options->per_thread);
     if (options->runs)
-        a->runs = make_runs(options->runs, a->interval_ns, by_names(select));
+        a->runs =
+            make_runs(options->runs, a->interval_ns, by_names(select) || options->stacks_may_go);
 }
 
 void aggregate_record(struct aggregate *a, const struct spool_reader *reader,

@@ -28,6 +28,7 @@ struct aggregate_options {
     bool epochs; /* sources end where names of the kernel may change: for those who ask for names */
     bool order;  /* cells know which sample was their first */
     enum aggregate_runs runs;
+    bool stacks_may_go;                  /* the caller may leave out stacks in the end */
     const struct select_options *select; /* --comm and --thread are applied by aggregate_finish */
 };
 

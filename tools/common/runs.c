@@ -61,7 +61,7 @@ struct run_thread {
 struct run_store {
     enum runs_merge merge;
     uint64_t interval_ns;
-    bool early_may_go;
+    bool some_may_go;
     uint64_t earliest_ns; /* of all samples */
     struct run_thread *threads;
     size_t thread_count, thread_capacity;
@@ -81,13 +81,13 @@ struct sourced_run {
 
 #define NO_SOURCE UINT32_MAX
 
-struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool early_may_go)
+struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool some_may_go)
 {
     struct run_store *s = cli_zeroed(1, sizeof *s);
 
     s->merge = merge;
     s->interval_ns = interval_ns;
-    s->early_may_go = early_may_go;
+    s->some_may_go = some_may_go;
     s->earliest_ns = UINT64_MAX;
     s->spill_fd = -1;
     return s;
@@ -270,8 +270,8 @@ static bool may_grow(const struct run_thread *t, uint32_t source, uint32_t stack
            t->open.count < UINT32_MAX;
 }
 
-/* Whether there may be a gap before a sample that comes next. What is due follows it. Which one is due is known but for
- * a thread's beginning, when the earliest sample of all is not known. */
+/* Whether there may be a gap before a sample that comes next. What is due follows it. When that is is
+ * known, unless samples before it may go. */
 static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns)
 {
     uint64_t half_ns = s->interval_ns / 2;
@@ -279,7 +279,7 @@ static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns
 
     if (!t->passed) {
         t->due_min_ns = s->earliest_ns;
-        t->due_max_ns = s->early_may_go ? time_ns : s->earliest_ns;
+        t->due_max_ns = s->earliest_ns;
     }
     possible = gap_before(time_ns, t->due_min_ns, s->interval_ns);
     certain = gap_before(time_ns, t->due_max_ns, s->interval_ns);
@@ -296,6 +296,22 @@ static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns
     return possible;
 }
 
+/* Where samples before a run may go, all that is known behind its first sample is that there was a gap before it or not:
+ * in the one case the next is due an interval after it, in the other up to half an interval sooner, or at any later
+ * time that is possible with all samples before it. */
+static void forget_before(struct run_store *s, struct run_thread *t, uint64_t time_ns)
+{
+    uint64_t half_ns = s->interval_ns - s->interval_ns / 2 - 1;
+    uint64_t least_ns = time_ns - (time_ns < half_ns ? time_ns : half_ns);
+    uint64_t least_due_ns = gap_saturating_add(least_ns, s->interval_ns);
+    uint64_t due_ns = gap_saturating_add(time_ns, s->interval_ns);
+
+    if (t->due_min_ns > least_due_ns)
+        t->due_min_ns = least_due_ns;
+    if (t->due_max_ns < due_ns)
+        t->due_max_ns = due_ns;
+}
+
 /* Takes samples in time order. */
 static void pass_on(struct run_store *s, struct run_thread *t, uint32_t source, uint64_t time_ns,
                     uint32_t stack)
@@ -310,6 +326,8 @@ static void pass_on(struct run_store *s, struct run_thread *t, uint32_t source, 
         t->open.count++;
         return;
     }
+    if (s->some_may_go && s->merge == RUNS_WITHOUT_GAP)
+        forget_before(s, t, time_ns);
     store_open(s, t);
     t->open = (struct run){.time_ns = time_ns, .stack = stack, .count = 1};
     t->open_source = source;

@@ -26,9 +26,9 @@ enum runs_merge {
 
 struct run_store;
 
-/* interval_ns >= 1 with RUNS_WITHOUT_GAP. early_may_go: the earliest samples may turn out not to count in the end, so
- * nothing about a gap may be concluded from their time. */
-struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool early_may_go);
+/* interval_ns >= 1 with RUNS_WITHOUT_GAP. some_may_go: whole sources or stacks may turn out not to count in the end, so
+ * nothing about a gap may be concluded from the times of samples outside the run at hand. */
+struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool some_may_go);
 void runs_free(struct run_store *s);
 
 /* Takes a sample in; threads are small numbers, each a time order of its own. One that arrives after up to 8 later ones

@@ -32,7 +32,8 @@ struct stacks_file {
     uint32_t *cell_nodes;
     size_t *source_begin;
     uint32_t *thread_sources;
-    uint32_t *final; /* by stack: the output node for the source that is walked */
+    uint32_t *final;       /* by stack: the output node for the source that was walked last, ... */
+    uint32_t final_source; /* ... which is this one; NOTHING: none */
 };
 
 int stacks_init(struct stacks *s, const struct tool_options *options,
@@ -270,6 +271,8 @@ static int read_input(struct stacks *s, struct stacks_file *f, struct progress *
         .per_thread = s->how.per_thread,
         .order = s->how.order,
         .runs = s->how.runs,
+        .stacks_may_go =
+            s->options->shape.has_frame_filter || s->options->shape.kernel == KERNEL_ONLY,
         .epochs = symbols_of_kernel(&s->options->symbols),
         .select = &s->options->select,
     };
@@ -456,6 +459,7 @@ int stacks_walk_begin(struct stacks_walk *w, const struct stacks *s,
     if (w->one_source && !f->final) {
         spool_reader_counts(f->reader, &counts);
         f->final = cli_realloc(NULL, counts.stacks, sizeof *f->final);
+        f->final_source = NOTHING;
     }
     return runs_open(&w->cursor, f->aggregate.runs, thread->number);
 }
@@ -481,6 +485,7 @@ static void spread_cells(struct stacks_file *f, uint32_t source)
 {
     for (size_t i = f->source_begin[source]; i < f->source_begin[source + 1]; i++)
         f->final[f->aggregate.cells[i].stack] = f->cell_nodes[i];
+    f->final_source = source;
 }
 
 bool stacks_walk_next(struct stacks_walk *w, struct stacks_run *out)
@@ -492,9 +497,8 @@ bool stacks_walk_next(struct stacks_walk *w, struct stacks_run *out)
     while (runs_next(&w->cursor, &run, &source)) {
         if (!a->source_selected[source])
             continue;
-        if (w->one_source && !w->spread)
+        if (w->one_source && w->file->final_source != source)
             spread_cells(w->file, source);
-        w->spread = true;
         out->node =
             w->one_source ? w->file->final[run.stack] : find_cell(w->file, source, run.stack);
         if (out->node == NOTHING)

@@ -120,7 +120,6 @@ struct stacks_walk {
     struct stacks_file *file;
     struct run_cursor cursor;
     bool one_source; /* the output nodes of its stacks lie in a table */
-    bool spread;     /* which is filled */
 };
 
 /* A number of samples in a row with one output stack. */

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Documents of spool2speedscope in the app: profiles, totals and the hottest function, and what must not crash it.
+set -eu
+export LC_ALL=C
+here=$(dirname "$0")
+export CONSUMERS=${CONSUMERS:-$SRC/build/consumers}
+stackpulse=$FIXTURES/stackpulse
+convert=("$BIN/spool2speedscope" --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD" --no-kernel-symbols)
+folded=("$BIN/spool2folded" --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD" --no-kernel-symbols --root=none)
+
+die() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+skip() {
+    echo "$*"
+    exit 77
+}
+command -v node >/dev/null || skip "no node in PATH"
+[ -d "$CONSUMERS/node_modules/speedscope" ] || skip "no $CONSUMERS/node_modules (scripts/deps consumers)"
+command -v chromium >/dev/null || [ -n "${CHROMIUM:-}" ] || skip "no chromium in PATH (scripts/deps consumers)"
+
+check() {
+    node "$here/speedscope_check.mjs" "$@"
+}
+
+# field JSON EXPRESSION: of the document's JSON as d
+field() {
+    node -e 'const d = JSON.parse(require("fs").readFileSync(process.argv[1])); console.log(eval(process.argv[2]))' "$@"
+}
+
+# open DOC: what the app says, in app.json.
+open() {
+    node "$here/speedscope_app.mjs" --each "$1" >app.json || die "the app does not open $1: $(grep -A3 errors app.json)"
+}
+
+# Every profile is there with its own busy weight, and the hottest functions are spool2folded's.
+for spool in ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls-O2 synth/churn; do
+    doc=$(basename $spool).speedscope.json
+    "${convert[@]}" -q -o "$doc" "$stackpulse/$spool.spool"
+    open "$doc"
+    check "$doc" >checked.json
+    field checked.json 'd.profiles.map((p) => `${p.busy} ${p.name}`).join("\n")' >expected
+    field app.json 'd.profiles.map((p) => `${p.busyWeight} ${p.name}`).join("\n")' >shown
+    diff expected shown || die "$spool: other profiles in the app"
+
+    "${convert[@]}" -q --merge-threads --weight=samples -o "$doc" "$stackpulse/$spool.spool"
+    open "$doc"
+    "${folded[@]}" -q "$stackpulse/$spool.spool" >stacks
+    [ "$(field app.json 'd.profiles[0].totalWeight')" = "$(awk '{ n += $NF } END { print n }' stacks)" ] ||
+        die "$spool: another total"
+    awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n }
+         END { for (f in self) print self[f], f }' stacks | sort -k1,1nr -k2 | head -1 >expected
+    field app.json '(d.details ? d.details[0] : d.profiles[0].details ?? d.profiles[0]).bySelf.slice(0, 1)
+        .map((f) => `${f.self} ${f.name}`).join("\n")' >shown
+    diff expected shown || die "$spool: another hottest function"
+done
+
+# Stacks that crash the viewer, threads it would take minutes for, gaps that cost it seconds each.
+if [ ! -x "$BIN/spoolgen" ]; then
+    echo "left out: generated documents (no spoolgen)"
+    exit 0
+fi
+generated=("$BIN/spool2speedscope" --no-symbols -o gen.speedscope.json gen.spool)
+"$BIN/spoolgen" --samples 200 --stacks 20 --threads 1 --processes 1 --depth 5000 -o gen.spool
+"${generated[@]}" 2>err
+grep -q 'samples have more than 2000 frames' err || die "no warning of depth: $(<err)"
+check gen.speedscope.json >/dev/null
+open gen.speedscope.json
+
+"$BIN/spoolgen" --samples 30000 --stacks 3000 --threads 300 --processes 3 -o gen.spool
+"${generated[@]}"
+check gen.speedscope.json >checked.json
+[ "$(field checked.json 'd.profiles.length')" = 258 ] || die "$(field checked.json 'd.profiles.length') profiles"
+[ "$(field checked.json 'd.profiles[257].name')" = 'other threads (44)' ] || die "$(field checked.json 'd.profiles[257].name')"
+open gen.speedscope.json
+[ "$(field app.json 'd.profiles.length')" = 258 ] || die "not every profile is in the app"
+
+"$BIN/spoolgen" --samples 260000 --stacks 12 --threads 1 --processes 1 --depth 2 -o gen.spool
+"${generated[@]}" 2>err
+check gen.speedscope.json >checked.json
+[ "$(field checked.json 'd.profiles[0].type')" = evented ] || die "20,000 gaps are not evented"
+open gen.speedscope.json
+[ "$(field app.json 'd.profiles[0].busyWeight')" = "$(field checked.json 'd.profiles[0].busy')" ] ||
+    die "events are another time in the app"

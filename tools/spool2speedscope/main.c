@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of spool2speedscope. */
+#include "cli.h"
+#include "speedscope.h"
+#include "symbols.h"
+
+enum {
+    OPTION_WEIGHT = 1,
+    OPTION_OVERVIEW,
+    OPTION_MERGE_THREADS,
+    OPTION_MAX_PROFILES,
+    OPTION_NAME,
+    OPTION_MERGE_RUNS
+};
+
+static const struct cli_option own_options[] = {
+    {.id = OPTION_WEIGHT,
+     .name = "weight",
+     .value = "time|samples",
+     .words = true,
+     .help = "how wide a sample is: the interval that the spool states, or 1 (default: time when "
+             "every spool states an interval)"},
+    {.id = OPTION_OVERVIEW,
+     .name = "overview",
+     .negatable = true,
+     .help = "a first profile of all threads together when there are two or more (default: on)"},
+    {.id = OPTION_MERGE_THREADS,
+     .name = "merge-threads",
+     .help = "only that profile, none of a thread"},
+    {.id = OPTION_MAX_PROFILES,
+     .name = "max-profiles",
+     .value = "N",
+     .help = "profiles of the N busiest threads, and one of the others together (default: 256)"},
+    {.id = OPTION_NAME,
+     .name = "name",
+     .value = "TEXT",
+     .help = "what the viewer calls the document (default: the names of the SPOOLs)"},
+    {.id = OPTION_MERGE_RUNS,
+     .name = "merge-runs",
+     .negatable = true,
+     .help = "adjacent equal stacks become one entry (default: on)"},
+    {.name = NULL},
+};
+
+static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
+
+static const struct cli_example examples[] = {
+    {"spool2speedscope cap.spool -o cap.speedscope.json", "for https://www.speedscope.app"},
+    {"spool2speedscope --merge-threads huge.spool > huge.speedscope.json",
+     "where the time goes, not when"},
+    {NULL, NULL},
+};
+
+static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)
+{
+    struct speedscope_options *o = own;
+
+    (void)options;
+    switch (arg->id) {
+    case OPTION_WEIGHT:
+        o->weight = arg->word == 0 ? SPEEDSCOPE_TIME : SPEEDSCOPE_SAMPLES;
+        break;
+    case OPTION_OVERVIEW:
+        o->no_overview = arg->negated;
+        break;
+    case OPTION_MERGE_THREADS:
+        o->merge_threads = true;
+        break;
+    case OPTION_MAX_PROFILES:
+        o->max_profiles = (uint32_t)cli_number_value(arg, 1, UINT32_MAX);
+        break;
+    case OPTION_NAME:
+        o->name = arg->value;
+        break;
+    case OPTION_MERGE_RUNS:
+        o->no_merge_runs = arg->negated;
+        break;
+    default:
+        break;
+    }
+}
+
+static void check(const struct tool_options *options, void *own)
+{
+    const struct speedscope_options *o = own;
+
+    (void)options;
+    if (!o->merge_threads)
+        return;
+    if (o->no_overview)
+        cli_usage("--no-overview would leave nothing of --merge-threads");
+    if (cli_was_given("max-profiles"))
+        cli_usage("--max-profiles is about threads, which --merge-threads does not show");
+    if (cli_was_given("merge-runs"))
+        cli_usage("--[no-]merge-runs is about time, which --merge-threads does not show");
+}
+
+static const struct cli_tool tool = {
+    .name = "spool2speedscope",
+    .purpose = "convert spools to documents for the speedscope viewer",
+    .usage = usage,
+    .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
+    .own_title = "Document",
+    .own = own_options,
+    .handle = handle,
+    .check = check,
+    .examples = examples,
+};
+
+int main(int argc, char **argv)
+{
+    struct tool_options options;
+    struct speedscope_options how = {.max_profiles = SPEEDSCOPE_PROFILES};
+    struct tool_output out;
+    int rc;
+
+    cli_parse(&tool, argc, argv, &options, &how);
+    rc = symbols_check_folders(&options.symbols);
+    if (rc == 0)
+        rc = output_open(&out, options.output, false);
+    if (rc < 0) {
+        cli_free(&options);
+        return EXIT_FAILED;
+    }
+    rc = speedscope_convert(&options, &how, &out);
+    if (rc == 0)
+        rc = output_commit(&out);
+    else
+        output_abort(&out);
+    cli_free(&options);
+    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+}
