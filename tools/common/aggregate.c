@@ -48,8 +48,7 @@ static void reserve_others(struct aggregate *a, size_t more)
         capacity *= 2;
     if (capacity == a->other_capacity)
         return;
-    cells = cli_realloc(NULL, capacity, sizeof *cells);
-    memset(cells, 0, capacity * sizeof *cells);
+    cells = cli_zeroed(capacity, sizeof *cells);
     for (size_t i = 0; i < a->other_capacity; i++)
         if (a->others[i].count)
             *other_slot(cells, capacity, a->others[i].source, a->others[i].stack) = a->others[i];

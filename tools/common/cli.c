@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,17 +160,23 @@ void cli_usage(const char *format, ...)
     exit(EXIT_USAGE);
 }
 
-void *cli_realloc(void *old, size_t count, size_t size_bytes)
+/* Tables of that size take most of their time from being touched for the first time, page by page: large pages take
+ * them faster. It is advice, which the system may ignore. */
+#define LARGE_BYTES ((size_t)4 << 20)
+
+static void *advise(void *data, size_t size)
+{
+    uintptr_t page = 4096, begin = ((uintptr_t)data + page - 1) & ~(page - 1);
+
+    if (data != NULL && size >= LARGE_BYTES)
+        (void)madvise((char *)data + (begin - (uintptr_t)data), size - page, MADV_HUGEPAGE);
+    return data;
+}
+
+static _Noreturn void end_without_memory(void)
 {
     static const char text[] = ": out of memory\n";
-    size_t size;
-    void *data;
 
-    if (!__builtin_mul_overflow(count, size_bytes, &size)) {
-        data = realloc(old, size > 0 ? size : 1);
-        if (data != NULL)
-            return data;
-    }
     /* Not by message(), which allocates. */
     if (before_message != NULL)
         before_message();
@@ -178,11 +185,28 @@ void *cli_realloc(void *old, size_t count, size_t size_bytes)
     exit(EXIT_FAILED);
 }
 
+void *cli_realloc(void *old, size_t count, size_t size_bytes)
+{
+    void *data = NULL;
+    size_t size;
+
+    if (!__builtin_mul_overflow(count, size_bytes, &size))
+        data = advise(realloc(old, size > 0 ? size : 1), size);
+    if (data == NULL)
+        end_without_memory();
+    return data;
+}
+
 void *cli_zeroed(size_t count, size_t size_bytes)
 {
-    void *data = cli_realloc(NULL, count, size_bytes);
+    void *data = NULL;
+    size_t size;
 
-    return memset(data, 0, count * size_bytes);
+    if (!__builtin_mul_overflow(count, size_bytes, &size))
+        data = advise(calloc(size > 0 ? size : 1, 1), size);
+    if (data == NULL)
+        end_without_memory();
+    return data;
 }
 
 /* ---- what was given -------------------------------------------------------------------------- */

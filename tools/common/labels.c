@@ -11,8 +11,7 @@ void labels_init(struct labels *l)
 {
     memset(l, 0, sizeof *l);
     l->slot_count = 1024;
-    l->slots = cli_realloc(NULL, l->slot_count, sizeof *l->slots);
-    memset(l->slots, 0, l->slot_count * sizeof *l->slots);
+    l->slots = cli_zeroed(l->slot_count, sizeof *l->slots);
 }
 
 void labels_free(struct labels *l)
@@ -43,8 +42,7 @@ static void grow_slots(struct labels *l)
 {
     l->slot_count *= 2;
     free(l->slots);
-    l->slots = cli_realloc(NULL, l->slot_count, sizeof *l->slots);
-    memset(l->slots, 0, l->slot_count * sizeof *l->slots);
+    l->slots = cli_zeroed(l->slot_count, sizeof *l->slots);
     for (uint32_t id = 0; id < l->count; id++) {
         size_t i = l->entries[id].hash & (l->slot_count - 1);
 

@@ -25,8 +25,7 @@ static void grow_slots(struct otree *t)
 {
     t->slot_count *= 2;
     free(t->slots);
-    t->slots = cli_realloc(NULL, t->slot_count, sizeof *t->slots);
-    memset(t->slots, 0, t->slot_count * sizeof *t->slots);
+    t->slots = cli_zeroed(t->slot_count, sizeof *t->slots);
     for (uint32_t id = 1; id < t->count; id++) {
         size_t i = slot_of(t, t->nodes[id].parent, t->nodes[id].label);
 

@@ -32,6 +32,7 @@
 #define SLAB_UNITS (SLAB_BYTES / UNIT_BYTES)
 #define FIRST_UNITS 1u
 #define MORE_UNITS 4u
+#define MANY_UNITS 16u /* for those that have filled one of MORE_UNITS */
 #define NO_CHUNK UINT32_MAX
 
 _Static_assert(256 % WINDOW_SAMPLES == 0, "window_begin counts on modulo 256");
@@ -229,7 +230,8 @@ static void put_run(struct run_store *s, struct run_thread *t, const struct run 
     if (s->error)
         return;
     if (!c || c->used == c->capacity) {
-        uint32_t id = new_chunk(s, c ? MORE_UNITS : FIRST_UNITS);
+        bool many = c && c->capacity >= MORE_UNITS * UNIT_BYTES / sizeof *run - 1;
+        uint32_t id = new_chunk(s, many ? MANY_UNITS : c ? MORE_UNITS : FIRST_UNITS);
 
         if (id == NO_CHUNK)
             return;
@@ -482,6 +484,8 @@ static bool next_passed(struct run_cursor *c, struct run *run, uint32_t *source)
             c->in_chunk = 0;
             continue;
         }
+        if (c->in_chunk == 0 && chunk->next != NO_CHUNK)
+            __builtin_prefetch(chunk_at(c->store, chunk->next));
         *run = chunk->runs[c->in_chunk++];
         if (c->store->merge == RUNS_NEVER) {
             *source = run->count;

@@ -452,7 +452,9 @@ int stacks_walk_begin(struct stacks_walk *w, const struct stacks *s,
     struct stacks_file *f = &s->files[thread->input->index];
     struct spool_counts counts;
 
-    *w = (struct stacks_walk){.file = f};
+    w->tree = &s->tree;
+    w->file = f;
+    w->at = w->count = 0;
     if (!f->source_begin)
         find_sources(f);
     w->one_source = f->thread_sources[thread->number] == 1;
@@ -488,27 +490,54 @@ static void spread_cells(struct stacks_file *f, uint32_t source)
     f->final_source = source;
 }
 
+/* The next runs, those without an output stack too; their number. */
+static uint32_t fetch_runs(struct stacks_walk *w)
+{
+    struct stacks_file *f = w->file;
+    uint32_t source, count = 0;
+    struct run run;
+
+    while (count < STACKS_WALK_BATCH && runs_next(&w->cursor, &run, &source)) {
+        if (!f->aggregate.source_selected[source])
+            continue;
+        if (w->one_source) {
+            if (f->final_source != source)
+                spread_cells(f, source);
+            __builtin_prefetch(&f->final[run.stack]);
+        }
+        w->batch[count++] = (struct stacks_run){
+            .time_ns = run.time_ns, .node = run.stack, .source = source, .count = run.count};
+    }
+    return count;
+}
+
+/* Fills the batch with runs that have an output stack; false at the end. */
+static bool fill_batch(struct stacks_walk *w)
+{
+    uint32_t fetched;
+
+    w->at = w->count = 0;
+    while (w->count == 0 && (fetched = fetch_runs(w)) > 0) {
+        for (uint32_t i = 0; i < fetched; i++) {
+            struct stacks_run run = w->batch[i];
+
+            run.node =
+                w->one_source ? w->file->final[run.node] : find_cell(w->file, run.source, run.node);
+            if (run.node == NOTHING)
+                continue;
+            __builtin_prefetch(&w->tree->nodes[run.node]);
+            w->batch[w->count++] = run;
+        }
+    }
+    return w->count > 0;
+}
+
 bool stacks_walk_next(struct stacks_walk *w, struct stacks_run *out)
 {
-    const struct aggregate *a = &w->file->aggregate;
-    struct run run;
-    uint32_t source;
-
-    while (runs_next(&w->cursor, &run, &source)) {
-        if (!a->source_selected[source])
-            continue;
-        if (w->one_source && w->file->final_source != source)
-            spread_cells(w->file, source);
-        out->node =
-            w->one_source ? w->file->final[run.stack] : find_cell(w->file, source, run.stack);
-        if (out->node == NOTHING)
-            continue;
-        out->time_ns = run.time_ns;
-        out->count = run.count;
-        out->source = source;
-        return true;
-    }
-    return false;
+    if (w->at == w->count && !fill_batch(w))
+        return false;
+    *out = w->batch[w->at++];
+    return true;
 }
 
 void stacks_walk_end(struct stacks_walk *w)

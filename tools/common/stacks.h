@@ -115,19 +115,25 @@ struct stacks_thread {
  * freed with free(). With AGGREGATE_EVENTS one an input that has samples. */
 struct stacks_thread *stacks_threads(const struct stacks *s, size_t *count);
 
-/* The walk over the samples of one thread in time order. */
-struct stacks_walk {
-    struct stacks_file *file;
-    struct run_cursor cursor;
-    bool one_source; /* the output nodes of its stacks lie in a table */
-};
-
 /* A number of samples in a row with one output stack. */
 struct stacks_run {
     uint64_t time_ns; /* of the first */
     uint32_t node;
     uint32_t source;
     uint32_t count;
+};
+
+/* Runs are fetched some at a time: what belongs to them lies all over the memory and arrives together then. */
+#define STACKS_WALK_BATCH 32
+
+/* The walk over the samples of one thread in time order. */
+struct stacks_walk {
+    const struct otree *tree;
+    struct stacks_file *file;
+    struct run_cursor cursor;
+    struct stacks_run batch[STACKS_WALK_BATCH];
+    uint32_t at, count; /* of the batch */
+    bool one_source;    /* the output nodes of its stacks lie in a table */
 };
 
 /* 0, or -1 after an error message. stacks_walk_end in any case. One walk an input at a time. */
