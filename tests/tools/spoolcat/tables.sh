@@ -151,10 +151,12 @@ for view in --summary --modules --threads --stacks; do
 done
 
 # Options that do not apply.
-for view in summary modules threads; do
+for view in modules threads; do
     run 2 "$spoolcat" --$view --no-symbols notes
     equal err "spoolcat: --no-symbols does not apply to --$view (see --help)"
 done
+run 2 "$spoolcat" --summary --no-symbols notes
+equal err 'spoolcat: --no-symbols does not apply to --summary without an option that shapes stacks (see --help)'
 run 2 "$spoolcat" --pid=1 notes
 equal err 'spoolcat: --pid does not apply to --records (see --help)'
 run 2 "$spoolcat" --summary --modules notes
