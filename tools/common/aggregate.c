@@ -491,6 +491,48 @@ int aggregate_recount(struct aggregate *a,
     return rc;
 }
 
+static int by_process(const void *a, const void *b)
+{
+    const struct aggregate_source *x = a, *y = b;
+
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->python != y->python)
+        return x->python ? 1 : -1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return (x->source > y->source) - (x->source < y->source);
+}
+
+struct aggregate_source *aggregate_by_process(const struct aggregate *a, size_t *count)
+{
+    struct aggregate_source *list = NULL;
+    size_t n = 0, capacity = 0;
+
+    for (size_t i = 0; i < a->cell_count;) {
+        uint32_t source = a->cells[i].source;
+        struct source who;
+
+        if (n == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            list = cli_realloc(list, capacity, sizeof *list);
+        }
+        names_get_source(a->names, source, &who);
+        list[n] = (struct aggregate_source){
+            .source = source, .pid = who.pid, .python = who.python, .group = who.group, .begin = i};
+        while (i < a->cell_count && a->cells[i].source == source)
+            i++;
+        list[n++].end = i;
+    }
+    if (n > 1)
+        qsort(list, n, sizeof *list, by_process);
+    for (size_t i = 1; i < n; i++)
+        list[i].other_process =
+            list[i].pid != list[i - 1].pid || list[i].python != list[i - 1].python;
+    *count = n;
+    return list;
+}
+
 void aggregate_free(struct aggregate *a)
 {
     names_free(a->names);

@@ -65,8 +65,7 @@ struct aggregate {
     struct source_stats *stats; /* by source; samples only, unless source_stats */
     size_t stats_capacity;
     bool *source_selected; /* after aggregate_finish: whether --comm and --thread keep it */
-    struct cell
-        *cells; /* after aggregate_finish: ascending source, then stack; selected sources only */
+    struct cell *cells;    /* then, too: of selected sources, ascending source and stack */
     size_t cell_count;
     uint64_t interval_ns;
     bool everything, by_time, by_id;    /* what options.select asks for */
@@ -108,6 +107,20 @@ int aggregate_finish(struct aggregate *a);
  * order and of those samples only for which counts() is true. Cells stay. 0, or -1 after an error message. */
 int aggregate_recount(struct aggregate *a,
                       bool (*counts)(void *user, uint32_t source, uint32_t stack), void *user);
+
+/* The cells of a source. */
+struct aggregate_source {
+    uint32_t source;
+    int32_t pid;
+    bool python;
+    uint32_t group;
+    bool other_process; /* than the one before: its frames may resolve differently */
+    size_t begin, end;  /* in cells */
+};
+
+/* After aggregate_finish: the sources that have cells, those of a process behind each other, so that its frames are
+ * resolved once. *count of them; to be freed with free(). */
+struct aggregate_source *aggregate_by_process(const struct aggregate *a, size_t *count);
 
 void aggregate_free(struct aggregate *a);
 

@@ -21,7 +21,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* How long it may stay as it is, at most `limit` (-1: for ever); 0: too long already. */
+/* How long it may stay as it is, limit_ms (-1: for ever) at most; 0: it has for too long already. */
 static int left_ms(const struct follow *f, int limit_ms)
 {
     uint64_t idle_ns, left;

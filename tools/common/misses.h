@@ -28,8 +28,8 @@ struct misses_module {
 };
 
 struct misses {
-    uint32_t
-        place_count; /* modules + 2; a place is the first of its module ids, or kernel or no module */
+    /* A place is the first of its module ids, or kernel or no module: modules + 2 of them. */
+    uint32_t place_count;
     uint32_t *places;    /* by module id and the two numbers behind */
     uint64_t *samples;   /* by place: the result */
     uint32_t *charged;   /* by place with samples: the module whose frame was the first */

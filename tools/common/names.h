@@ -47,8 +47,8 @@ struct source {
     size_t thread_size;
     bool python; /* marked as a Python runtime with perf-map support */
     uint32_t kernel_epoch;
-    uint32_t
-        group; /* the first of the sources that only their epochs tell apart, this one or one before it */
+    /* The first of the sources that only their epochs tell apart: this one, or one before it. */
+    uint32_t group;
 };
 uint32_t names_source_count(const struct names *n);
 void names_get_source(const struct names *n, uint32_t source, struct source *out);

@@ -22,8 +22,7 @@ struct otree {
     uint64_t *weights;
     uint32_t count;
     size_t capacity;
-    uint32_t
-        *slots; /* open hash of (parent, label): node, 0 is free (the root is nobody's child) */
+    uint32_t *slots; /* open hash of (parent, label): a node, or 0, which is nobody's child: free */
     size_t slot_count;
     uint64_t total; /* sum of all weights */
     bool overflow;  /* it went beyond 2^63-1 */

@@ -112,8 +112,8 @@ static void name_line(struct text_buffer *out, const struct input_report *r)
     text_append(out, " truncated\n", 11);
 }
 
-void report_input(struct text_buffer *out, const struct tool_input *in, const struct aggregate *a,
-                  const struct input_report *r)
+void report_spool(struct text_buffer *out, const struct tool_input *in, uint64_t low_ns,
+                  uint64_t high_ns)
 {
     struct spool_counts counts;
 
@@ -122,12 +122,19 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
     text_printf(out, ": version %" PRIu32 ", ", spool_reader_header(in->reader)->version);
     size_text(out, spool_reader_input_bytes(in->reader));
     text_append(out, ", ", 2);
-    counted(out, a->file_samples, "sample", "samples");
-    text_printf(out, " over %.2f s, ", (double)(a->file_high_ns - a->file_low_ns) / 1e9);
+    counted(out, counts.samples, "sample", "samples");
+    text_printf(out, " over %.2f s, ", (double)(high_ns - low_ns) / 1e9);
     counted(out, count_processes(in->reader, counts.threads), "process", "processes");
     text_append(out, ", ", 2);
     counted(out, counts.threads, "thread", "threads");
-    text_append(out, "\nused ", 6);
+    text_append_byte(out, '\n');
+}
+
+void report_input(struct text_buffer *out, const struct tool_input *in, const struct aggregate *a,
+                  const struct input_report *r)
+{
+    report_spool(out, in, a->file_low_ns, a->file_high_ns);
+    text_append(out, "used ", 5);
     counted(out, r->samples, "sample", "samples");
     text_append(out, ", ", 2);
     counted(out, r->stacks, "distinct stack", "distinct stacks");

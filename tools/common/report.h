@@ -20,6 +20,10 @@ struct input_report {
     uint64_t truncated_stacks;
 };
 
+/* Appends the first line about an input that was read: what it is. Its samples are from low_ns to high_ns. */
+void report_spool(struct text_buffer *out, const struct tool_input *in, uint64_t low_ns,
+                  uint64_t high_ns);
+
 /* Appends the lines about an input, without those about missing names. */
 void report_input(struct text_buffer *out, const struct tool_input *in, const struct aggregate *a,
                   const struct input_report *r);

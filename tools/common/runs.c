@@ -37,7 +37,7 @@
 
 _Static_assert(256 % WINDOW_SAMPLES == 0, "window_begin counts on modulo 256");
 
-/* Is one or several units of one slab; its number is that of the first. */
+/* One or several units of one slab; its number is that of the first. */
 struct chunk {
     uint32_t next;
     uint16_t used, capacity;
@@ -272,8 +272,8 @@ static bool may_grow(const struct run_thread *t, uint32_t source, uint32_t stack
            t->open.count < UINT32_MAX;
 }
 
-/* Whether there may be a gap before a sample that comes next. What is due follows it. When that is is
- * known, unless samples before it may go. */
+/* Whether there may be a gap before the next sample. Moves due_min_ns and due_max_ns behind it: they are equal, unless
+ * samples before it may go. */
 static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns)
 {
     uint64_t half_ns = s->interval_ns / 2;

@@ -55,7 +55,7 @@ struct run_cursor {
 };
 
 /* Begins at the first run. 0, or -1 after an error message (no room to sort). One cursor of a store at a time may be
- * open, but for stores that are walked once each. runs_close in any case. */
+ * open. runs_close in any case. */
 int runs_open(struct run_cursor *c, struct run_store *s, uint32_t thread);
 /* The next run and its source; false at the end. */
 bool runs_next(struct run_cursor *c, struct run *run, uint32_t *source);

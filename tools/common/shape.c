@@ -21,7 +21,7 @@
 enum {
     HAS_KERNEL = SHAPE_HAS_KERNEL,
     HAS_TRUNCATED = SHAPE_HAS_TRUNCATED,
-    HAS_LIMIT = SHAPE_WAS_LIMITED, /* of the answer only */
+    WAS_LIMITED = SHAPE_WAS_LIMITED, /* of the answer only */
     HAS_PYTHON = SHAPE_HAS_PYTHON,
     HAS_SPLIT = 1 << 4,
     HAS_FILTER = 1 << 5,           /* --frame-filter matches a frame that is never hidden */
@@ -267,7 +267,7 @@ static int make_chain(struct shaper *h, uint32_t frame)
     h->frame_chain[frame] = (uint32_t)store->count;
     h->frame_context[frame] = context;
     for (size_t i = 0; i < count; i++) {
-        struct shaped *shaped = &store->items[store->count++];
+        struct chain_frame *shaped = &store->items[store->count++];
         struct out_frame out;
 
         frames_name(h->names, &r, i, h->options, &out);
@@ -286,7 +286,7 @@ static int make_chain(struct shaper *h, uint32_t frame)
 }
 
 /* The chain of a frame, NULL after an error. */
-static inline const struct shaped *chain_of(struct shaper *h, uint32_t frame)
+static inline const struct chain_frame *chain_of(struct shaper *h, uint32_t frame)
 {
     uint32_t context = h->frame_context[frame];
 
@@ -330,7 +330,7 @@ static void reserve_path(struct shaper *h, size_t count)
 /* ---- extending a stack ---- */
 
 /* Adds a frame to one way of showing a stack. */
-static void add_frame(struct shaper *h, struct variant *v, const struct shaped *c)
+static void add_frame(struct shaper *h, struct variant *v, const struct chain_frame *c)
 {
     if ((c->flags & FRAME_ROOT_AT) && !v->rooted)
         *v = (struct variant){.node = h->root, .rooted = true};
@@ -371,7 +371,7 @@ static int extend(struct shaper *h, uint32_t frame, struct node_memo *m, struct 
                            .end = x->hide,
                            .rooted = m->has & HAS_ROOTED_HIDE,
                            .stopped = m->has & HAS_STOPPED_HIDE};
-    const struct shaped *first = chain_of(h, frame), *c = first;
+    const struct chain_frame *first = chain_of(h, frame), *c = first;
 
     if (!first)
         return -1;
@@ -483,7 +483,7 @@ int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has)
         *node = push_placeholder(h, h->root, "[no frames]"); /* the sample still counts */
     } else if (depth > o->max_depth) {
         *node = limit_depth(h, *node, depth);
-        *has |= HAS_LIMIT;
+        *has |= WAS_LIMITED;
     }
     return 1;
 }

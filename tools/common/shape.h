@@ -23,16 +23,15 @@ struct shape_hooks {
     uint32_t (*first_label)(void *user, uint32_t label); /* NULL: the same */
 };
 
-/* Frames of a chain of inlined functions, innermost first. */
-struct shaped {
+/* A frame of a chain of inlined functions, innermost first. */
+struct chain_frame {
     uint32_t label;
-    uint32_t flags; /* FRAME_*, and the end of the chain */
-    uint32_t
-        identity; /* with --fold-recursion: equal for equal name and module, whatever the document shows */
+    uint32_t flags;    /* FRAME_*, and the end of the chain */
+    uint32_t identity; /* with --fold-recursion: equal for equal name and module; else 0 */
 };
 
 struct chain_store {
-    struct shaped *items;
+    struct chain_frame *items;
     size_t count, capacity;
 };
 
@@ -72,11 +71,15 @@ struct shaper {
     size_t path_capacity;
 };
 
-/* What *has of shape_stack says about a stack: whether one of its frames is the kernel's, or the marker, or Python's (the
- * interpreter's own are hidden then, unless --runtime=show). */
-enum { SHAPE_HAS_KERNEL = 1, SHAPE_HAS_TRUNCATED = 2, SHAPE_WAS_LIMITED = 4, SHAPE_HAS_PYTHON = 8 };
+/* What *has of shape_stack says about a stack. */
+enum {
+    SHAPE_HAS_KERNEL = 1 << 0,    /* a frame of the kernel */
+    SHAPE_HAS_TRUNCATED = 1 << 1, /* the marker */
+    SHAPE_WAS_LIMITED = 1 << 2,   /* --max-depth left frames out */
+    SHAPE_HAS_PYTHON = 1 << 3     /* Python's: the interpreter's own are hidden then, if at all */
+};
 
-/* All ends the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
+/* All end the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
 void shape_init(struct shaper *h, const struct spool_counts *counts);
 void shape_free(struct shaper *h);
 

@@ -108,72 +108,20 @@ static int add_source(struct stacks *s, struct stacks_file *f, size_t begin, siz
     return 0;
 }
 
-/* A source and its cells, in the order of processing. */
-struct source_cells {
-    uint32_t source;
-    int32_t pid;
-    bool python;
-    uint32_t group;
-    size_t begin, end;
-};
-
-/* Sources of one process behind each other, so that its frames are resolved once. */
-static int by_process(const void *a, const void *b)
-{
-    const struct source_cells *x = a, *y = b;
-
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    if (x->python != y->python)
-        return x->python ? 1 : -1;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return (x->source > y->source) - (x->source < y->source);
-}
-
-static struct source_cells *order_sources(const struct stacks_file *f, size_t *count)
-{
-    const struct aggregate *a = &f->aggregate;
-    struct source_cells *list = NULL;
-    size_t n = 0, capacity = 0;
-
-    for (size_t i = 0; i < a->cell_count;) {
-        uint32_t source = a->cells[i].source;
-        struct source who;
-
-        if (n == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            list = cli_realloc(list, capacity, sizeof *list);
-        }
-        names_get_source(a->names, source, &who);
-        list[n] = (struct source_cells){
-            .source = source, .pid = who.pid, .python = who.python, .group = who.group, .begin = i};
-        while (i < a->cell_count && a->cells[i].source == source)
-            i++;
-        list[n++].end = i;
-    }
-    if (n > 1)
-        qsort(list, n, sizeof *list, by_process);
-    *count = n;
-    return list;
-}
-
 static int add_sources(struct stacks *s, struct stacks_file *f)
 {
     size_t count;
-    struct source_cells *list = order_sources(f, &count);
+    struct aggregate_source *list = aggregate_by_process(&f->aggregate, &count);
     int rc = 0;
 
     for (size_t i = 0; i < count && rc == 0; i++) {
-        bool other_process =
-            i > 0 && (list[i].pid != list[i - 1].pid || list[i].python != list[i - 1].python);
         uint32_t root = OTREE_ROOT;
         struct source source;
 
         names_get_source(f->aggregate.names, list[i].source, &source);
         if (s->hooks.root)
             root = s->hooks.root(s->hooks.user, &s->tree, &source);
-        shape_source(&f->shaper, &source, root, other_process);
+        shape_source(&f->shaper, &source, root, list[i].other_process);
         rc = add_source(s, f, list[i].begin, list[i].end);
     }
     free(list);

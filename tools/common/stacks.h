@@ -29,8 +29,8 @@ struct stacks_input {
     uint32_t index; /* among the inputs, from 0 */
     const struct tool_input *input;
     struct spool_reader *reader;
-    const struct aggregate
-        *aggregate;         /* notes, names, selected times; its cells are stacks.c's business */
+    /* Notes, names and selected times; its cells are the business of stacks.c. */
+    const struct aggregate *aggregate;
     uint64_t interval_ns;   /* 0: not stated */
     bool salvaged;          /* --salvage: read up to damage ... */
     uint64_t damage_offset; /* ... which begins at this byte */
@@ -43,8 +43,7 @@ struct stacks_cell {
     uint32_t node;    /* of the tree */
     uint32_t has;     /* SHAPE_* */
     uint64_t samples; /* >= 1 */
-    uint64_t
-        first; /* with options.order: number of the first sample among the selected ones of the input */
+    uint64_t first;   /* with options.order: which of the input's selected samples was the first */
 };
 
 /* What a converter contributes. Hooks may be NULL but for label. */

@@ -44,13 +44,10 @@ static void take_times(struct profile_facts *f, const struct stacks_input *input
         f->interval_ns = input->interval_ns;
     if (a->samples == 0)
         return;
-    f->has_samples = true;
     add_up(&f->duration_ns, a->last_ns - a->first_ns);
     add_up(&f->duration_ns, input->interval_ns);
-    if (input->interval_ns == 0 && !f->has_unknown) {
-        f->has_unknown = true;
+    if (input->interval_ns == 0 && !f->without_time)
         f->without_time = input->input->name;
-    }
     if (profile_wall_ns(input->reader, a->first_ns, &wall_ns) &&
         (!f->has_wall || wall_ns < f->wall_ns)) {
         f->has_wall = true;
@@ -282,8 +279,8 @@ static int decide_time(struct profile *p)
 {
     const struct profile_facts *f = &p->facts;
 
-    p->has_time = f->interval_ns > 0 && !f->has_unknown;
-    if (f->has_unknown)
+    p->has_time = f->interval_ns > 0 && !f->without_time;
+    if (f->without_time)
         cli_warn("%s: states no sample interval, so samples have no time", f->without_time);
     if (!p->has_time || !f->time_overflow)
         return 0;

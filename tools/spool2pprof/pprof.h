@@ -12,11 +12,10 @@
 #include "output.h"
 
 struct pprof_options {
-    int gzip_level;  /* 0: the bare message */
-    unsigned labels; /* LABEL_* */
-    bool timestamps; /* a sample an event, with its time */
-    bool
-        unsymbolized; /* addresses for back ends that symbolize; options->symbols.no_symbols must be set */
+    int gzip_level;        /* 0: the bare message */
+    unsigned labels;       /* LABEL_* */
+    bool timestamps;       /* a sample an event, with its time */
+    bool unsymbolized;     /* for back ends that symbolize; needs options->symbols.no_symbols */
     bool inline_locations; /* a location an inline level */
     struct text_list comments;
 };

@@ -15,9 +15,7 @@
 /* What the header says about all inputs together. */
 struct profile_facts {
     uint64_t samples_before;  /* selected ones of the inputs before the one at hand */
-    bool has_samples;         /* selected ones */
-    bool has_unknown;         /* some of an input that states no interval */
-    const char *without_time; /* the name of that input */
+    const char *without_time; /* an input with selected samples that states no interval; or NULL */
     uint64_t interval_ns;     /* the largest */
     bool has_wall;
     int64_t wall_ns; /* of the earliest sample */

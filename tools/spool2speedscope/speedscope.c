@@ -25,14 +25,14 @@ struct speedscope {
     struct overview overview;
 
     bool time;               /* weights are nanoseconds */
-    uint64_t sourced;        /* threads of the inputs so far, at most */
+    uint64_t most_threads;   /* of the inputs so far: some may have no sample that counts */
     bool has_interval;       /* some input with samples states one ... */
     const char *no_interval; /* ... and this one states none */
     uint32_t user_depth;     /* --max-depth; 0: none */
     uint64_t too_deep;       /* samples cut by our own limit */
 
-    struct timeline
-        *threads; /* in the order of the document; those from shown_count on are merged */
+    /* In the order of the document; those from shown_count on are merged. */
+    struct timeline *threads;
     size_t thread_count, shown_count;
     bool has_overview;
     struct overview_list all, rest;
@@ -55,7 +55,7 @@ static int take_input(void *user, const struct stacks_input *input)
         return -1;
     }
     if (input->aggregate->runs)
-        s->sourced += runs_thread_count(input->aggregate->runs);
+        s->most_threads += runs_thread_count(input->aggregate->runs);
     if (input->aggregate->samples == 0)
         return 0;
     if (input->interval_ns > 0)
@@ -75,8 +75,8 @@ static uint32_t frame_label(void *user, const struct out_frame *frame)
 /* With time order all inputs were read by now. */
 static bool may_aggregate(const struct speedscope *s)
 {
-    return s->how->merge_threads || (s->sourced > 1 && !s->how->no_overview) ||
-           s->sourced > s->how->max_profiles;
+    return s->how->merge_threads || (s->most_threads > 1 && !s->how->no_overview) ||
+           s->most_threads > s->how->max_profiles;
 }
 
 static void take_cell(void *user, const struct stacks_cell *cell)

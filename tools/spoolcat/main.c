@@ -73,7 +73,7 @@ static void check(const struct tool_options *options, void *own)
 {
     struct cat_options *cat = own;
     unsigned groups;
-    const char *idle;
+    const char *without_meaning;
 
     if (cat->view == NULL)
         cat->view = &views[0];
@@ -82,9 +82,10 @@ static void check(const struct tool_options *options, void *own)
     cat->shaped = (groups & CLI_SHAPE) && cli_given(CLI_SHAPE) != NULL;
     if (cat->shaped)
         groups |= CLI_SYMBOLS;
-    idle = cli_given(~groups);
-    if (idle != NULL)
-        cli_usage("%s does not apply to --%s", idle, cat->view->name);
+    without_meaning = cli_given(~groups);
+    if (without_meaning != NULL)
+        cli_usage("%s does not apply to --%s%s", without_meaning, cat->view->name,
+                  groups & CLI_SHAPE ? " without an option that shapes stacks" : "");
     if (cat->has_idle && !cat->follow)
         cli_usage("--idle needs --follow");
     if (cat->follow && options->input_count > 1)

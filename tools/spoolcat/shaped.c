@@ -7,54 +7,10 @@
 #include "cli.h"
 #include "unnamed.h"
 
-/* A source and its cells. */
-struct source_cells {
-    struct source who;
-    uint32_t source;
-    size_t begin, end;
-};
-
-static int by_process(const void *a, const void *b)
-{
-    const struct source_cells *x = a, *y = b;
-
-    if (x->who.pid != y->who.pid)
-        return x->who.pid < y->who.pid ? -1 : 1;
-    if (x->who.python != y->who.python)
-        return x->who.python ? 1 : -1;
-    if (x->who.group != y->who.group)
-        return x->who.group < y->who.group ? -1 : 1;
-    return (x->source > y->source) - (x->source < y->source);
-}
-
-static struct source_cells *order_sources(const struct aggregate *a, size_t *count)
-{
-    struct source_cells *list = NULL;
-    size_t n = 0, capacity = 0;
-
-    for (size_t i = 0; i < a->cell_count;) {
-        uint32_t source = a->cells[i].source;
-
-        if (n == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            list = cli_realloc(list, capacity, sizeof *list);
-        }
-        list[n] = (struct source_cells){.source = source, .begin = i};
-        names_get_source(a->names, source, &list[n].who);
-        while (i < a->cell_count && a->cells[i].source == source)
-            i++;
-        list[n++].end = i;
-    }
-    if (n > 1)
-        qsort(list, n, sizeof *list, by_process);
-    *count = n;
-    return list;
-}
-
 /* stack_group: by stack, group + 1 of the sources that it was counted for last in the report, where sources that only
  * kernel epochs tell apart are one; NULL: one epoch. */
 static int add_source(struct shaped_input *s, const struct aggregate *a,
-                      const struct source_cells *cells, uint32_t *stack_group)
+                      const struct aggregate_source *cells, uint32_t *stack_group)
 {
     for (size_t i = cells->begin; i < cells->end; i++) {
         const struct cell *cell = &a->cells[i];
@@ -62,7 +18,7 @@ static int add_source(struct shaped_input *s, const struct aggregate *a,
         int rc;
 
         *out = (struct shaped_stack){.source = cell->source,
-                                     .pid = cells->who.pid,
+                                     .pid = cells->pid,
                                      .stack = cell->stack,
                                      .samples = cell->count};
         rc = shape_stack(&s->shaper, cell->stack, &out->node, &out->has);
@@ -72,12 +28,12 @@ static int add_source(struct shaped_input *s, const struct aggregate *a,
             continue;
         s->stack_count++;
         s->report.samples += cell->count;
-        if (stack_group == NULL || stack_group[cell->stack] != cells->who.group + 1) {
+        if (stack_group == NULL || stack_group[cell->stack] != cells->group + 1) {
             s->report.stacks++;
             s->report.truncated_stacks += (out->has & SHAPE_HAS_TRUNCATED) != 0;
         }
         if (stack_group != NULL)
-            stack_group[cell->stack] = cells->who.group + 1;
+            stack_group[cell->stack] = cells->group + 1;
         if (s->shaper.misses != NULL)
             misses_count(s->shaper.misses, cell->stack, cell->count);
     }
@@ -104,7 +60,7 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
                const struct aggregate *a,
                uint32_t (*label)(void *user, const struct out_frame *frame), void *user)
 {
-    struct source_cells *sources;
+    struct aggregate_source *sources;
     uint32_t *stack_group = NULL;
     struct spool_counts counts;
     size_t source_count;
@@ -129,12 +85,12 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
                                 .misses = o->verbose ? &s->misses : NULL};
     shape_init(&s->shaper, &counts);
     s->stacks = cli_realloc(NULL, a->cell_count, sizeof *s->stacks);
-    sources = order_sources(a, &source_count);
+    sources = aggregate_by_process(a, &source_count);
     for (size_t i = 0; i < source_count && rc == 0; i++) {
-        bool other_process = i > 0 && (sources[i].who.pid != sources[i - 1].who.pid ||
-                                       sources[i].who.python != sources[i - 1].who.python);
+        struct source source;
 
-        shape_source(&s->shaper, &sources[i].who, OTREE_ROOT, other_process);
+        names_get_source(a->names, sources[i].source, &source);
+        shape_source(&s->shaper, &source, OTREE_ROOT, sources[i].other_process);
         rc = add_source(s, a, &sources[i], stack_group);
     }
     free(sources);

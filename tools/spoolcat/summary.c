@@ -281,10 +281,9 @@ static void tasks_text(const struct summary *s, struct tool_output *out)
     }
 }
 
-static void print_text(const struct summary *s, struct tool_output *out)
+/* What the file is. */
+static void spool_text(const struct summary *s, struct tool_output *out)
 {
-    const struct aggregate *a = s->a;
-    const struct stack_use *u = &s->use;
     uint64_t kept = spool_reader_kept_bytes(s->reader);
     uint64_t bytes = spool_reader_input_bytes(s->reader);
     struct text_buffer text = {0};
@@ -293,6 +292,7 @@ static void print_text(const struct summary *s, struct tool_output *out)
     title(out, "file");
     output_write(out, text.data, text.size);
     output_byte(out, '\n');
+    text_free(&text);
     number_line(out, "version", s->header->version);
     title(out, "bytes");
     print_number(out, bytes);
@@ -307,6 +307,12 @@ static void print_text(const struct summary *s, struct tool_output *out)
         output_printf(out, "%.3f ms\n", (double)s->header->interval_ns / 1e6);
     else
         output_text(out, "unknown\n");
+}
+
+static void samples_text(const struct summary *s, struct tool_output *out)
+{
+    const struct aggregate *a = s->a;
+
     title(out, "samples");
     print_number(out, a->samples);
     output_printf(out, " over %.3f s\n",
@@ -328,38 +334,61 @@ static void print_text(const struct summary *s, struct tool_output *out)
     output_byte(out, '\n');
     if (s->counts.samples > 0) {
         title(out, "bytes a sample");
-        output_printf(out, "%.1f\n", (double)kept / (double)s->counts.samples);
+        output_printf(out, "%.1f\n",
+                      (double)spool_reader_kept_bytes(s->reader) / (double)s->counts.samples);
     }
+}
+
+static void stacks_text(const struct summary *s, struct tool_output *out)
+{
+    const struct stack_use *u = &s->use;
+    uint64_t samples = s->a->samples;
+
     title(out, "stacks");
     print_number(out, s->counts.stacks);
     output_text(out, ", used ");
     print_number(out, u->distinct_stacks);
     output_byte(out, '\n');
     number_line(out, "frames", s->counts.frames);
-    if (a->samples > 0) {
+    if (samples > 0) {
         title(out, "depth");
-        output_printf(out, "mean %.1f, largest %" PRIu32 "\n",
-                      (double)u->frames / (double)a->samples, u->max_depth);
+        output_printf(out, "mean %.1f, largest %" PRIu32 "\n", (double)u->frames / (double)samples,
+                      u->max_depth);
     }
     share_line(out, "kernel frames", u->kernel_frames, u->frames);
     share_line(out, "in no module", u->unresolved_frames, u->frames);
-    share_line(out, "truncated stacks", u->truncated_samples, a->samples);
+    share_line(out, "truncated stacks", u->truncated_samples, samples);
     title(out, "modules");
     print_number(out, s->counts.modules - s->counts.annotations);
     output_text(out, ", used ");
     print_number(out, user_modules_hit(s));
     output_text(out, " of user space\n");
-    tasks_text(s, out);
-    for (size_t i = 0; i < a->notes.once_count; i++) {
-        const struct note *note = &a->notes.once[i];
+}
 
-        output_printf(out, "%-17.*s", (int)note->key_size, note->key);
+static void notes_text(const struct summary *s, struct tool_output *out)
+{
+    const struct notes *notes = &s->a->notes;
+    struct text_buffer text = {0};
+
+    for (size_t i = 0; i < notes->once_count; i++) {
+        const struct note *note = &notes->once[i];
+
+        output_printf(out, "%-16.*s ", (int)note->key_size, note->key); /* as wide as a title */
         text_display(note->value, note->value_size, &text);
         output_write(out, text.data, text.size);
         output_byte(out, '\n');
     }
-    output_byte(out, '\n');
     text_free(&text);
+}
+
+static void print_text(const struct summary *s, struct tool_output *out)
+{
+    spool_text(s, out);
+    samples_text(s, out);
+    stacks_text(s, out);
+    tasks_text(s, out);
+    notes_text(s, out);
+    output_byte(out, '\n');
 }
 
 enum input_end summary_print(struct tool_input *in, const struct tool_options *o,

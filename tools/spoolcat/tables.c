@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -46,61 +45,15 @@ static enum input_end read_reported(struct aggregate *a, const struct aggregate_
     return end;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    const int32_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
-}
-
-static size_t count_processes(const struct spool_reader *reader, uint32_t thread_count)
-{
-    int32_t *pids = cli_realloc(NULL, thread_count, sizeof *pids);
-    size_t known = 0, distinct = 0;
-
-    for (uint32_t i = 0; i < thread_count; i++) {
-        struct spool_thread thread;
-
-        if (spool_reader_thread(reader, i, &thread))
-            pids[known++] = thread.pid;
-    }
-    qsort(pids, known, sizeof *pids, compare_pids);
-    for (size_t i = 0; i < known; i++)
-        distinct += i == 0 || pids[i] != pids[i - 1];
-    free(pids);
-    return distinct;
-}
-
-static void append_counted(struct text_buffer *b, uint64_t number, const char *singular,
-                           const char *plural)
-{
-    report_number(b, number);
-    text_printf(b, " %s", number == 1 ? singular : plural);
-}
-
 void report_view(const struct tool_options *o, const struct tool_input *in, uint64_t low_ns,
                  uint64_t high_ns)
 {
-    uint64_t bytes = spool_reader_input_bytes(in->reader);
     struct text_buffer line = {0};
-    struct spool_counts counts;
 
     if (!o->verbose)
         return;
-    spool_reader_counts(in->reader, &counts);
-    text_printf(&line, "version %" PRIu32 ", ", spool_reader_header(in->reader)->version);
-    if (bytes < 1024)
-        text_printf(&line, "%" PRIu64 " B, ", bytes);
-    else if (bytes < 1024 * 1024)
-        text_printf(&line, "%.1f KiB, ", (double)bytes / 1024);
-    else
-        text_printf(&line, "%.1f MiB, ", (double)bytes / (1024 * 1024));
-    append_counted(&line, counts.samples, "sample", "samples");
-    text_printf(&line, " over %.2f s, ", (double)(high_ns - low_ns) / 1e9);
-    append_counted(&line, count_processes(in->reader, counts.threads), "process", "processes");
-    text_printf(&line, ", ");
-    append_counted(&line, counts.threads, "thread", "threads");
-    cli_report("%s: %s", in->name, line.data);
+    report_spool(&line, in, low_ns, high_ns);
+    report_print(&line);
     text_free(&line);
 }
 
@@ -319,13 +272,10 @@ int stack_use_count(struct stack_use *u, struct spool_reader *reader, const stru
 
     spool_reader_counts(reader, &counts);
     *u = (struct stack_use){.module_count = counts.modules};
-    u->module_samples = cli_realloc(NULL, counts.modules, sizeof *u->module_samples);
-    memset(u->module_samples, 0, counts.modules * sizeof *u->module_samples);
-    c.nodes = cli_realloc(NULL, counts.stacks, sizeof *c.nodes);
-    memset(c.nodes, 0, counts.stacks * sizeof *c.nodes);
+    u->module_samples = cli_zeroed(counts.modules, sizeof *u->module_samples);
+    c.nodes = cli_zeroed(counts.stacks, sizeof *c.nodes);
     c.list = cli_realloc(NULL, counts.stacks, sizeof *c.list);
-    c.open = cli_realloc(NULL, counts.modules, sizeof *c.open);
-    memset(c.open, 0, counts.modules * sizeof *c.open);
+    c.open = cli_zeroed(counts.modules, sizeof *c.open);
     for (size_t i = 1; i <= count && rc == 0; i++) {
         if (i < count && uses[i].pid == uses[begin].pid)
             continue;

@@ -129,6 +129,7 @@ note() {
     note 7 '[spool:comm] my app'
     note 7 '[spool:thread] 9 worker 1'
     note 7 '[spool:event] cycles 999'
+    note 7 '[spool:a-key-that-has-24-bytes] value'
     note 7 '[spool:lost] 12'
     printf '\2\0\1\5\3\0\377\377\377\377\17\0\4\0\16\11\5\2\0\0'
 } >notes
@@ -136,7 +137,8 @@ run 0 "$spoolcat" --summary --json notes
 grep -q '"processes":\[{"pid":7,"name":"my app","samples":1}\],"threads":\[{"pid":7,"tid":9,"name":"worker 1","samples":1}\],"modules":0,' out || die "$(<out)"
 grep -q '"annotations":{"event":"cycles 999".*},"lost":12}$' out || die "$(<out)"
 run 0 "$spoolcat" --summary notes
-grep -q '^event  *cycles 999$' out && grep -q 'worker 1$' out || die "$(<out)"
+grep -q '^event            cycles 999$' out && grep -q 'worker 1$' out || die "$(<out)"
+grep -q '^a-key-that-has-24-bytes value$' out || die "$(<out)"
 
 # Damage: nothing of the spool that failed is printed, the others are.
 for view in --summary --modules --threads --stacks; do
@@ -151,10 +153,12 @@ for view in --summary --modules --threads --stacks; do
 done
 
 # Options that do not apply.
-for view in summary modules threads; do
+for view in modules threads; do
     run 2 "$spoolcat" --$view --no-symbols notes
     equal err "spoolcat: --no-symbols does not apply to --$view (see --help)"
 done
+run 2 "$spoolcat" --summary --no-symbols notes
+equal err 'spoolcat: --no-symbols does not apply to --summary without an option that shapes stacks (see --help)'
 run 2 "$spoolcat" --pid=1 notes
 equal err 'spoolcat: --pid does not apply to --records (see --help)'
 run 2 "$spoolcat" --summary --modules notes
