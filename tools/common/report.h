@@ -14,10 +14,10 @@
 /* Counts of one input. */
 struct input_report {
     uint64_t samples; /* that count */
-    uint64_t stacks;  /* distinct (source, stack) */
+    uint64_t stacks;  /* distinct (process, stack); counted with --verbose only */
     uint64_t frames;  /* distinct frames in them */
     uint64_t named_elf, named_perf_map, named_kernel, named_jit;
-    uint64_t truncated_stacks;
+    uint64_t truncated_stacks; /* of them; the same */
 };
 
 /* Appends the first line about an input that was read: what it is. Its samples are from low_ns to high_ns. */

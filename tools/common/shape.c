@@ -83,6 +83,7 @@ void shape_init(struct shaper *h, const struct spool_counts *counts)
     if (h->misses) {
         h->frame_place = cli_zeroed(counts->frames, sizeof *h->frame_place);
         h->frame_reason = cli_zeroed(counts->frames, sizeof *h->frame_reason);
+        h->stack_process = cli_zeroed(counts->stacks, sizeof *h->stack_process);
     }
     h->frame_capacity = counts->frames;
     h->stack_capacity = counts->stacks;
@@ -123,6 +124,7 @@ void shape_free(struct shaper *h)
     free(h->frame_context);
     free(h->frame_place);
     free(h->frame_reason);
+    free(h->stack_process);
     free(h->memo);
     free(h->extra);
     free(h->path);
@@ -488,7 +490,20 @@ int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has)
     return 1;
 }
 
-/* ---- misses ---- */
+/* ---- report ---- */
+
+void shape_count(struct shaper *h, uint32_t stack, uint32_t has, uint64_t samples)
+{
+    h->report->samples += samples;
+    if (!h->misses)
+        return;
+    misses_count(h->misses, stack, samples);
+    if (h->stack_process[stack] == h->context)
+        return;
+    h->stack_process[stack] = h->context;
+    h->report->stacks++;
+    h->report->truncated_stacks += (has & SHAPE_HAS_TRUNCATED) != 0;
+}
 
 static uint32_t place_of(void *user, uint32_t node, enum sym_miss *reason)
 {

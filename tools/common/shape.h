@@ -53,6 +53,7 @@ struct shaper {
     uint32_t shared_context;    /* everybody */
     uint32_t *frame_place;      /* with misses, by frame: where it lies without a name */
     uint8_t *frame_reason;      /* with misses, by frame: enum sym_miss */
+    uint32_t *stack_process;    /* with misses, by stack: the context it was counted for last */
     uint32_t context;           /* the process at hand */
     uint32_t epoch_context;     /* the kernel epoch at hand */
     uint32_t last_context;
@@ -99,6 +100,9 @@ void shape_source(struct shaper *h, const struct source *source, uint32_t root, 
 /* The output node of a stack of the source at hand: 1 and *node, *has; 0 when the options deselect it; -1 after an
  * error message. */
 int shape_stack(struct shaper *h, uint32_t stack, uint32_t *node, uint32_t *has);
+
+/* Counts a shaped stack of the source at hand for the report: once a process, whatever its threads. */
+void shape_count(struct shaper *h, uint32_t stack, uint32_t has, uint64_t samples);
 
 /* With misses: charges what was counted for the source at hand. */
 void shape_charge_misses(struct shaper *h);

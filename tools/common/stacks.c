@@ -25,8 +25,6 @@ struct stacks_file {
     struct misses misses; /* with --verbose */
     struct input_report report;
 
-    /* By stack: group + 1 of the sources that it was counted for last; NULL: one epoch, or no report. */
-    uint32_t *stack_group;
     /* With runs: the output node of each of the aggregate's cells, NOTHING: deselected; where those of a source begin,
      * with one more at the end; and how many sources each thread has. */
     uint32_t *cell_nodes;
@@ -52,19 +50,6 @@ int stacks_init(struct stacks *s, const struct tool_options *options,
 
 /* ---- one source ---- */
 
-/* For the report: sources that only kernel epochs tell apart are one there. They are processed one after the other. */
-static bool is_distinct(struct stacks_file *f, uint32_t stack)
-{
-    uint32_t group = f->shaper.source.group + 1;
-
-    if (!f->stack_group)
-        return true;
-    if (f->stack_group[stack] == group)
-        return false;
-    f->stack_group[stack] = group;
-    return true;
-}
-
 static int add_cell(struct stacks *s, struct stacks_file *f, size_t index)
 {
     const struct cell *cell = &f->aggregate.cells[index];
@@ -81,13 +66,7 @@ static int add_cell(struct stacks *s, struct stacks_file *f, size_t index)
     if (__builtin_mul_overflow(cell->count, f->unit, &weight))
         weight = UINT64_MAX;
     otree_add(&s->tree, node, weight);
-    f->report.samples += cell->count;
-    if (is_distinct(f, cell->stack)) {
-        f->report.stacks++;
-        f->report.truncated_stacks += (has & SHAPE_HAS_TRUNCATED) != 0;
-    }
-    if (f->shaper.misses)
-        misses_count(f->shaper.misses, cell->stack, cell->count);
+    shape_count(&f->shaper, cell->stack, has, cell->count);
     if (s->hooks.cell)
         s->hooks.cell(s->hooks.user, &(struct stacks_cell){.input = &f->shown,
                                                            .source = cell->source,
@@ -139,8 +118,6 @@ static void prepare(struct stacks *s, struct stacks_file *f)
         f->cell_nodes = cli_realloc(NULL, f->aggregate.cell_count, sizeof *f->cell_nodes);
     if (s->options->verbose)
         unnamed_init(&f->misses, f->reader, &f->aggregate.notes);
-    if (s->options->verbose && f->aggregate.epochs.now > 0)
-        f->stack_group = cli_zeroed(counts.stacks, sizeof *f->stack_group);
     f->shaper = (struct shaper){
         .options = &s->options->shape,
         .hooks = {.user = s->hooks.user,
@@ -171,7 +148,6 @@ static void free_file(struct stacks_file *f)
     aggregate_free(&f->aggregate);
     shape_free(&f->shaper);
     misses_free(&f->misses);
-    free(f->stack_group);
     free(f->cell_nodes);
     free(f->source_begin);
     free(f->thread_sources);

@@ -7,10 +7,8 @@
 #include "cli.h"
 #include "unnamed.h"
 
-/* stack_group: by stack, group + 1 of the sources that it was counted for last in the report, where sources that only
- * kernel epochs tell apart are one; NULL: one epoch. */
 static int add_source(struct shaped_input *s, const struct aggregate *a,
-                      const struct aggregate_source *cells, uint32_t *stack_group)
+                      const struct aggregate_source *cells)
 {
     for (size_t i = cells->begin; i < cells->end; i++) {
         const struct cell *cell = &a->cells[i];
@@ -27,15 +25,7 @@ static int add_source(struct shaped_input *s, const struct aggregate *a,
         if (rc == 0)
             continue;
         s->stack_count++;
-        s->report.samples += cell->count;
-        if (stack_group == NULL || stack_group[cell->stack] != cells->group + 1) {
-            s->report.stacks++;
-            s->report.truncated_stacks += (out->has & SHAPE_HAS_TRUNCATED) != 0;
-        }
-        if (stack_group != NULL)
-            stack_group[cell->stack] = cells->group + 1;
-        if (s->shaper.misses != NULL)
-            misses_count(s->shaper.misses, cell->stack, cell->count);
+        shape_count(&s->shaper, cell->stack, out->has, cell->count);
     }
     if (s->shaper.misses != NULL)
         shape_charge_misses(&s->shaper);
@@ -61,7 +51,6 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
                uint32_t (*label)(void *user, const struct out_frame *frame), void *user)
 {
     struct aggregate_source *sources;
-    uint32_t *stack_group = NULL;
     struct spool_counts counts;
     size_t source_count;
     int rc = 0;
@@ -73,8 +62,6 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
     spool_reader_counts(in->reader, &counts);
     if (o->verbose)
         unnamed_init(&s->misses, in->reader, &a->notes);
-    if (o->verbose && a->epochs.now > 0)
-        stack_group = cli_zeroed(counts.stacks, sizeof *stack_group);
     s->shaper = (struct shaper){.options = &o->shape,
                                 .hooks = {.user = user, .label = label},
                                 .tree = &s->tree,
@@ -91,10 +78,9 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
 
         names_get_source(a->names, sources[i].source, &source);
         shape_source(&s->shaper, &source, OTREE_ROOT, sources[i].other_process);
-        rc = add_source(s, a, &sources[i], stack_group);
+        rc = add_source(s, a, &sources[i]);
     }
     free(sources);
-    free(stack_group);
     if (rc == 0)
         report(s, in, o, a);
     return rc;
