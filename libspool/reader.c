@@ -196,6 +196,8 @@ static int check_magic(struct spool_reader *r)
 
     if (size == 0) /* p may be NULL */
         return header_cut(r);
+    if (size == 1 && p[0] == 0x1f && !spoolint_input_is_gzip(r->input))
+        return header_cut(r); /* half of gzip's magic: a growing file may go on */
     if (memcmp(p, FORMAT_MAGIC_STEM, stem) != 0 || digit < '0' || digit > '9')
         return refuse_format(r);
     if (size < FORMAT_MAGIC_SIZE)

@@ -472,7 +472,8 @@ int aggregate_recount(struct aggregate *a,
     uint32_t source;
     int rc = runs_open(&cursor, a->runs, 0);
 
-    memset(a->stats, 0, a->stats_capacity * sizeof *a->stats);
+    if (a->stats_capacity > 0)
+        memset(a->stats, 0, a->stats_capacity * sizeof *a->stats);
     a->samples = 0;
     a->has_time = false;
     a->first_ns = a->last_ns = 0;

@@ -79,13 +79,18 @@ int inputs_open_growing(const char *path, struct follow *f, struct tool_input *i
     return 0;
 }
 
+void inputs_close_descriptor(struct tool_input *in)
+{
+    if (in->fd > STDIN_FILENO)
+        close(in->fd);
+    in->fd = -1;
+}
+
 void inputs_close(struct tool_input *in)
 {
     spool_reader_free(in->reader);
     in->reader = NULL;
-    if (in->fd > STDIN_FILENO)
-        close(in->fd);
-    in->fd = -1;
+    inputs_close_descriptor(in);
 }
 
 enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_options *o)

@@ -41,6 +41,9 @@ static inline int inputs_next(struct tool_input *in, struct spool_record *rec)
     return in->follow == NULL ? spool_reader_next(in->reader, rec) : follow_next(in, rec);
 }
 
+/* Closes the file of an input that has been read to its end; what the reader has read stays. */
+void inputs_close_descriptor(struct tool_input *in);
+
 /* Frees the reader and all it lent; closes the file. */
 void inputs_close(struct tool_input *in);
 

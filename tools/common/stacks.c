@@ -270,7 +270,8 @@ int stacks_run(struct stacks *s)
         progress_input(&progress, &f->input);
         rc = read_input(s, f, &progress);
         progress_input_end(&progress);
-        /* What is walked in time order stays open, and what its weights are may depend on all inputs. */
+        inputs_close_descriptor(&f->input); /* there may be more inputs than descriptors */
+        /* What is walked in time order stays, and what its weights are may depend on all inputs. */
         if (rc == 0 && !s->how.runs) {
             rc = add_input(s, f);
             free_file(f);

@@ -230,6 +230,8 @@ static void find_mains(struct mappings *m)
 
         if (!module || module->kernel || module->jit || module->path_size == 0)
             continue;
+        if (module->end <= module->start) /* legal, but it maps nothing */
+            continue;
         if (m->main_count == capacity) {
             capacity = capacity ? capacity * 2 : 64;
             m->mains = cli_realloc(m->mains, capacity, sizeof *m->mains);

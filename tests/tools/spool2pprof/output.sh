@@ -66,6 +66,18 @@ status=0
 "${pprof[@]}" in >&- 2>err || status=$?
 [ $status = 1 ] || die "closed standard output: exit $status"
 
+# A module that ends before it starts maps nothing, so it is no program either.
+make odd <<'END'
+module a 7 0x3000-0x2000 0 /first
+module b 7 0x4000-0x5000 0 /second
+sample 1ms 7 7 b
+END
+run 0 "${pprof[@]}" --gzip-level=0 odd
+grep -aq /second out || die "no /second"
+if grep -aq /first out; then
+    die "a mapping for /first"
+fi
+
 # No terminal gets it.
 if command -v script >/dev/null; then
     script -qec "$spool2pprof --no-symbols in" /dev/null >out 2>&1 </dev/null && die "a profile on a terminal"

@@ -75,6 +75,15 @@ grep -q '"profiles":\[{"type":"sampled","name":"no samples",' out || die "$(head
 equal err 'spool2speedscope: no sample selected of '"$("$BIN/spoolcat" --json --summary "$synth/basic.spool" |
     sed 's/.*"samples":\([0-9]*\),"first_ns.*/\1/')"
 
+# More inputs than descriptors.
+inputs=()
+for ((i = 0; i < 40; i++)); do inputs+=("$cases/one-sample.spool"); done
+(
+    ulimit -n 30
+    "${convert[@]}" "${inputs[@]}" >out
+) || die "40 inputs with 30 descriptors"
+whole out
+
 # A million samples with a limit for their memory: 64 MiB of runs, definitions, and no arrays of the document.
 if [ -x "$BIN/spoolgen" ] && [ -x "$BIN/bare_loops" ] && [ -z "${SANITIZE_FLAGS:-}" ]; then
     "$BIN/spoolgen" --samples 1000000 --stacks 2000 --threads 8 -o many

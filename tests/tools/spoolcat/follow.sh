@@ -176,6 +176,14 @@ done
 equal d/file old
 [ "$(ls -A d)" = file ] || die "$(ls -A d)"
 
+# The magic of gzip may come in two pieces, as any other.
+head -c 1 packed.gz >growing
+start --records --follow --idle 2s growing
+sleep 0.3
+tail -c +2 packed.gz >>growing
+ended 0
+same records out
+
 # ---- usage ----
 run 2 "$spoolcat" --follow whole growing
 equal err 'spoolcat: --follow takes one SPOOL, not 2 (see --help)'

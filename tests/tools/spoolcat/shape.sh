@@ -122,6 +122,11 @@ equal out '2 samples of - 7, stack 0
 run 0 "$spoolcat" --summary --json --frame-filter=two bpf
 grep -q '"samples":2,' out || die "$(<out)"
 
+# Of no samples none are left.
+echo 'version 4' | "$spoolmake" >none
+run 0 "$spoolcat" --summary --json --frame-filter=. none
+grep -q '"samples":0,"first_ns":null,' out || die "$(<out)"
+
 # The report is that of the converters.
 run 0 "$spoolcat" --stacks -v --sysroot=. made
 cp err report
