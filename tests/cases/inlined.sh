@@ -61,11 +61,11 @@ main|f|g|h 1'
     pprof '[.location[].address] | group_by(.) | map(length) | sort | join(" ")' '1 1 2 3'
     # A limit may fall inside of a chain: what is shown and what is omitted add up.
     convert_samples --max-depth 2
-    folded 'app;[1 frame omitted];f;g 1
+    folded 'app;[1 frames omitted];f;g 1
 app;[2 frames omitted];g;h 1
 app;main 1
 app;main;f 1'
-    stacks '[1 frame omitted]|f|g 1
+    stacks '[1 frames omitted]|f|g 1
 [2 frames omitted]|g|h 1
 main 1
 main|f 1'

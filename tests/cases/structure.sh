@@ -72,9 +72,9 @@ h|f 1'
     [ "$(head -1 folded)" = 'app-40;41;[truncated];f 1' ] || die "$(<folded)"
     # Its omitted frames are above the marker.
     convert_samples --max-depth 1
-    folded 'app;[1 frame omitted];f 2
+    folded 'app;[1 frames omitted];f 2
 app;[2 frames omitted];f 1'
-    stacks '[1 frame omitted]|f 2
+    stacks '[1 frames omitted]|f 2
 [2 frames omitted]|f 1'
 }
 

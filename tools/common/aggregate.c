@@ -215,6 +215,8 @@ void aggregate_begin(struct aggregate *a, const struct aggregate_options *option
     if (options->runs)
         a->runs =
             make_runs(options->runs, a->interval_ns, by_names(select) || options->stacks_may_go);
+    if (options->runs && options->run_bytes)
+        runs_share_memory(a->runs, options->run_bytes);
 }
 
 void aggregate_record(struct aggregate *a, const struct spool_reader *reader,

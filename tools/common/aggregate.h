@@ -28,7 +28,8 @@ struct aggregate_options {
     bool epochs; /* sources end where names of the kernel may change: for those who ask for names */
     bool order;  /* cells know which sample was their first */
     enum aggregate_runs runs;
-    bool stacks_may_go;                  /* the caller may leave out stacks in the end */
+    size_t *run_bytes;  /* memory that runs of several inputs share (runs.h); NULL: their own */
+    bool stacks_may_go; /* the caller may leave out stacks in the end */
     const struct select_options *select; /* --comm and --thread are applied by aggregate_finish */
 };
 

@@ -69,7 +69,9 @@ struct run_store {
     char **slabs;
     size_t slab_count, slab_capacity;
     uint32_t unit_count;
-    int spill_fd; /* -1: none */
+    size_t memory_bytes; /* of slabs that are not in the file, ... */
+    size_t *used_bytes;  /* ... and those of all stores that share it */
+    int spill_fd;        /* -1: none */
     off_t spill_bytes;
     int error; /* errno */
 };
@@ -90,8 +92,14 @@ struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool som
     s->interval_ns = interval_ns;
     s->some_may_go = some_may_go;
     s->earliest_ns = UINT64_MAX;
+    s->used_bytes = &s->memory_bytes;
     s->spill_fd = -1;
     return s;
+}
+
+void runs_share_memory(struct run_store *s, size_t *used_bytes)
+{
+    s->used_bytes = used_bytes;
 }
 
 void runs_free(struct run_store *s)
@@ -100,6 +108,7 @@ void runs_free(struct run_store *s)
         return;
     for (size_t i = 0; i < s->slab_count; i++)
         munmap(s->slabs[i], SLAB_BYTES);
+    *s->used_bytes -= s->memory_bytes;
     if (s->spill_fd >= 0)
         close(s->spill_fd);
     for (size_t i = 0; i < s->thread_count; i++)
@@ -185,15 +194,22 @@ static struct chunk *chunk_at(const struct run_store *s, uint32_t id)
 /* False: no room, s->error is set. */
 static bool add_slab(struct run_store *s)
 {
+    /* The first one always: an input with few samples needs no file. */
+    bool spill = s->slab_count > 0 && *s->used_bytes >= MEMORY_BYTES;
     void *slab = NULL;
 
     if (s->slab_count * SLAB_UNITS < NO_CHUNK - SLAB_UNITS)
-        slab = map_bytes(s, SLAB_BYTES, s->slab_count * SLAB_BYTES >= MEMORY_BYTES);
+        slab = map_bytes(s, SLAB_BYTES, spill);
     else
         errno = EFBIG;
     if (!slab) {
         s->error = errno;
         return false;
+    }
+    if (!spill) {
+        s->memory_bytes += SLAB_BYTES;
+        if (s->used_bytes != &s->memory_bytes)
+            *s->used_bytes += SLAB_BYTES;
     }
     if (s->slab_count == s->slab_capacity) {
         s->slab_capacity = s->slab_capacity ? s->slab_capacity * 2 : 16;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples in time order, for outputs that show it: 16 bytes a run of equal stacks. What exceeds 64 MiB lies in an
- * unlinked file in TMPDIR. Beside that a thread takes 80 bytes, from its second sample on 224 at most.
+ * unlinked file in TMPDIR; of stores that share their memory, what exceeds it in all, but for 4 MiB of each. Beside that a thread takes 80 bytes, from its second sample on 224 at most.
  */
 #ifndef TOOLS_RUNS_H
 #define TOOLS_RUNS_H
@@ -29,6 +29,9 @@ struct run_store;
 /* interval_ns >= 1 with RUNS_WITHOUT_GAP. some_may_go: whole sources or stacks may turn out not to count in the end, so
  * nothing about a gap may be concluded from the times of samples outside the run at hand. */
 struct run_store *runs_new(enum runs_merge merge, uint64_t interval_ns, bool some_may_go);
+
+/* Has a store count its memory together with others': *used_bytes, 0 at first, must outlive it. */
+void runs_share_memory(struct run_store *s, size_t *used_bytes);
 void runs_free(struct run_store *s);
 
 /* Takes a sample in; threads are small numbers, each a time order of its own. One that arrives after up to 8 later ones

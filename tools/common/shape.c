@@ -456,7 +456,8 @@ static uint32_t limit_depth(struct shaper *h, uint32_t node, uint32_t depth)
         h->path[i] = h->tree->nodes[node].label;
         node = h->tree->nodes[node].parent;
     }
-    snprintf(name, sizeof name, "[%u frame%s omitted]", omitted, omitted == 1 ? "" : "s");
+    /* One form for all numbers: it is looked for by scripts. */
+    snprintf(name, sizeof name, "[%u frames omitted]", omitted);
     node = push_placeholder(h, h->root, name);
     for (uint32_t i = kept; i-- > 0;)
         node = push(h, node, h->path[i]);

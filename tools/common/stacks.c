@@ -195,6 +195,7 @@ static int read_input(struct stacks *s, struct stacks_file *f, struct progress *
         .per_thread = s->how.per_thread,
         .order = s->how.order,
         .runs = s->how.runs,
+        .run_bytes = &s->run_bytes,
         .stacks_may_go =
             s->options->shape.has_frame_filter || s->options->shape.kernel == KERNEL_ONLY,
         .epochs = symbols_of_kernel(&s->options->symbols),

@@ -82,6 +82,7 @@ struct stacks {
     struct frame_names frame_names;
     struct stacks_file *files; /* with runs: all inputs, till stacks_free */
     size_t file_count;
+    size_t run_bytes;                    /* with runs: memory of those of all inputs */
     uint64_t samples_read, samples_used; /* of all inputs */
     struct text_buffer report_lines;     /* with --verbose */
 };

@@ -70,6 +70,8 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
         o->max_profiles = (uint32_t)cli_number_value(arg, 1, UINT32_MAX);
         break;
     case OPTION_NAME:
+        if (arg->value[0] == '\0')
+            cli_usage("%s: the text is empty", arg->shown);
         o->name = arg->value;
         break;
     case OPTION_MERGE_RUNS:

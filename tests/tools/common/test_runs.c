@@ -713,6 +713,28 @@ static off_t spill_size(void)
     return size;
 }
 
+static void stores_may_share_their_memory(void **state)
+{
+    const size_t count = 40 * RUNS_PER_MIB; /* each for itself would stay in memory */
+    struct run_store *stores[3];
+    size_t used_bytes = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        stores[i] = runs_new(RUNS_ADJACENT, 0, false);
+        runs_share_memory(stores[i], &used_bytes);
+        fill(stores[i], count, 3, false);
+        assert_int_equal(runs_finish(stores[i]), 0);
+        assert_int_equal(spill_size() > 0, i > 0);
+    }
+    assert_in_range(used_bytes, 64 << 20, 80 << 20);
+    for (size_t i = 0; i < 3; i++) {
+        expect_all(stores[i], count, 3);
+        runs_free(stores[i]);
+    }
+    assert_int_equal(used_bytes, 0);
+}
+
 static void what_exceeds_64_mib_lies_in_an_unlinked_file(void **state)
 {
     const size_t count = 80 * RUNS_PER_MIB;
@@ -917,6 +939,7 @@ int main(void)
         cmocka_unit_test(runs_know_their_source),
         cmocka_unit_test(many_sources_with_few_samples_take_little_memory),
         cmocka_unit_test(one_early_sample_does_not_end_merging),
+        cmocka_unit_test(stores_may_share_their_memory),
         cmocka_unit_test(what_exceeds_64_mib_lies_in_an_unlinked_file),
         cmocka_unit_test(sorting_more_than_memory_has_room_for_uses_the_file),
         cmocka_unit_test(a_lack_of_memory_is_not_blamed_on_tmpdir),

@@ -359,12 +359,12 @@ static void a_depth_limit_keeps_the_innermost_frames(void **state)
     t.options.shape.has_max_depth = true;
     t.options.shape.max_depth = 2;
     expect(&t,
-           "[1 frame omitted];d;e 1\n[3 frames omitted];d;e 1\n[4 frames omitted];d;e 1\nd;e 1\n");
+           "[1 frames omitted];d;e 1\n[3 frames omitted];d;e 1\n[4 frames omitted];d;e 1\nd;e 1\n");
     t.options.shape.max_depth = 5;
-    expect(&t, "[1 frame omitted];c;c;d;d;e 1\na;b;c;d;e 1\nb;d;e 1\nd;e 1\n");
+    expect(&t, "[1 frames omitted];c;c;d;d;e 1\na;b;c;d;e 1\nb;d;e 1\nd;e 1\n");
     t.options.shape.fold_recursion = true; /* what is folded is not counted */
     t.options.shape.max_depth = 3;
-    expect(&t, "[1 frame omitted];c;d;e 1\n[2 frames omitted];c;d;e 1\nb;d;e 1\nd;e 1\n");
+    expect(&t, "[1 frames omitted];c;d;e 1\n[2 frames omitted];c;d;e 1\nb;d;e 1\nd;e 1\n");
     maker_close(&m);
 }
 
@@ -694,7 +694,7 @@ static bool shape_line(const struct shape_options *o, char *line, struct text_bu
     if (o->has_max_depth && kept > o->max_depth)
         omitted = kept - o->max_depth;
     if (omitted)
-        text_printf(out, "[%zu frame%s omitted];", omitted, omitted == 1 ? "" : "s");
+        text_printf(out, "[%zu frames omitted];", omitted);
     for (size_t i = omitted; i < kept; i++)
         text_printf(out, "%s%s", i > omitted ? ";" : "", frames[i]);
     return true;

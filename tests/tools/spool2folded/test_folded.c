@@ -314,7 +314,7 @@ static void root_frames_have_no_blanks_and_say_who(void **state)
                "Web_Content:_12-1;V8_Worker_3-3;main 1\n");
     t.options.shape.has_max_depth = true;
     t.options.shape.max_depth = 1;
-    expect(&t, "Web_Content:_12-1;1;[1 frame omitted];main 1\nWeb_Content:_12-1;4;main 1\n"
+    expect(&t, "Web_Content:_12-1;1;[1 frames omitted];main 1\nWeb_Content:_12-1;4;main 1\n"
                "Web_Content:_12-1;V8_Worker_3-3;main 1\n");
     maker_close(&m);
 }
@@ -658,7 +658,7 @@ static void reversed_lines_are_leaf_first_with_the_root_frames_last(void **state
     expect(&t, "f;[truncated] 1\nf;main 1\nf;run;main 3\n");
     t.options.shape.has_max_depth = true;
     t.options.shape.max_depth = 1;
-    expect(&t, "f;[1 frame omitted] 2\nf;[2 frames omitted] 3\n");
+    expect(&t, "f;[1 frames omitted] 2\nf;[2 frames omitted] 3\n");
     maker_close(&m);
 }
 

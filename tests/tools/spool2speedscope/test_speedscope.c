@@ -844,7 +844,7 @@ static void stacks_too_deep_for_the_viewer_are_cut_with_a_warning(void **state)
         } else {
             assert_non_null(strstr(said, ": 2 samples have more than 2000 frames"));
             assert_non_null(strstr(text, "[3000 frames omitted]"));
-            assert_null(strstr(text, "[1 frame omitted]"));
+            assert_null(strstr(text, "[1 frames omitted]"));
         }
         free(said);
         free(text);
