@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of spool2folded. */
-#include "cli.h"
+#include "converter.h"
 #include "folded.h"
-#include "symbols.h"
 
 enum {
     OPTION_ROOT = 1,
@@ -94,26 +93,14 @@ static const struct cli_tool tool = {
     .examples = examples,
 };
 
+static int convert(struct tool_options *options, void *own, struct tool_output *out)
+{
+    return folded_convert(options, own, out);
+}
+
 int main(int argc, char **argv)
 {
-    struct tool_options options;
-    struct folded_options folded = {.root = FOLDED_ROOT_PROCESS};
-    struct tool_output out;
-    int rc;
+    struct folded_options own = {.root = FOLDED_ROOT_PROCESS};
 
-    cli_parse(&tool, argc, argv, &options, &folded);
-    rc = symbols_check_folders(&options.symbols);
-    if (rc == 0)
-        rc = output_open(&out, options.output, false);
-    if (rc < 0) {
-        cli_free(&options);
-        return EXIT_FAILED;
-    }
-    rc = folded_convert(&options, &folded, &out);
-    if (rc == 0)
-        rc = output_commit(&out);
-    else
-        output_abort(&out);
-    cli_free(&options);
-    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+    return converter_main(&tool, argc, argv, &own, false, convert);
 }

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "converter.h"
 #include "pprof.h"
-#include "symbols.h"
 
 enum {
     OPTION_GZIP_LEVEL = 1,
@@ -146,25 +145,16 @@ static const struct cli_tool tool = {
     .examples = examples,
 };
 
+static int convert(struct tool_options *options, void *own, struct tool_output *out)
+{
+    return pprof_convert(options, own, out);
+}
+
 int main(int argc, char **argv)
 {
-    struct tool_options options;
-    struct pprof_options pprof = {.gzip_level = 6, .labels = LABEL_ALL};
-    struct tool_output out;
-    int rc;
+    struct pprof_options own = {.gzip_level = 6, .labels = LABEL_ALL};
+    int status = converter_main(&tool, argc, argv, &own, true, convert);
 
-    cli_parse(&tool, argc, argv, &options, &pprof);
-    rc = symbols_check_folders(&options.symbols);
-    if (rc == 0)
-        rc = output_open(&out, options.output, true);
-    if (rc == 0) {
-        rc = pprof_convert(&options, &pprof, &out);
-        if (rc == 0)
-            rc = output_commit(&out);
-        else
-            output_abort(&out);
-    }
-    cli_free(&options);
-    free(pprof.comments.items);
-    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+    free(own.comments.items);
+    return status;
 }

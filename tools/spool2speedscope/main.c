@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of spool2speedscope. */
-#include "cli.h"
+#include "converter.h"
 #include "speedscope.h"
-#include "symbols.h"
 
 enum {
     OPTION_WEIGHT = 1,
@@ -109,26 +108,14 @@ static const struct cli_tool tool = {
     .examples = examples,
 };
 
+static int convert(struct tool_options *options, void *own, struct tool_output *out)
+{
+    return speedscope_convert(options, own, out);
+}
+
 int main(int argc, char **argv)
 {
-    struct tool_options options;
-    struct speedscope_options how = {.max_profiles = SPEEDSCOPE_PROFILES};
-    struct tool_output out;
-    int rc;
+    struct speedscope_options own = {.max_profiles = SPEEDSCOPE_PROFILES};
 
-    cli_parse(&tool, argc, argv, &options, &how);
-    rc = symbols_check_folders(&options.symbols);
-    if (rc == 0)
-        rc = output_open(&out, options.output, false);
-    if (rc < 0) {
-        cli_free(&options);
-        return EXIT_FAILED;
-    }
-    rc = speedscope_convert(&options, &how, &out);
-    if (rc == 0)
-        rc = output_commit(&out);
-    else
-        output_abort(&out);
-    cli_free(&options);
-    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+    return converter_main(&tool, argc, argv, &own, false, convert);
 }
