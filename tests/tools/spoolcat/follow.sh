@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # --follow: files that grow piece by piece, pipes, and everything that ends it.
 . "$(dirname "$0")/_common.sh"
-spoolmake=$BUILD/tests/spoolmake
 basic=$synth/basic.spool
 size=$(stat -c %s "$basic")
 
@@ -59,6 +58,8 @@ sleep 0.2
 tail -c +20002 "$basic" >>growing
 until_true cmp -s samples out
 kill -0 $pid || die "ended by itself: $(<err)"
+kill -INT $pid # or it would say later that the file has become shorter
+ended 0
 # A signal ends it at once, and well.
 for signal in INT TERM HUP; do
     start --samples --no-symbols --follow growing
