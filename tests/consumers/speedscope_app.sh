@@ -35,7 +35,14 @@ open() {
     node "$here/speedscope_app.mjs" --each "$1" >app.json || die "the app does not open $1: $(grep -A3 errors app.json)"
 }
 
-# Every profile is there with its own busy weight, and the hottest functions are spool2folded's.
+# largest LINES: of "NAME COUNT" lines, added up: "WEIGHT NAME", largest first.
+largest() {
+    awk -v interval="$interval" '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n }
+        END { for (name in sum) printf "%.0f %s\n", sum[name] * interval, name }' "$1" | sort -k1,1nr -k2
+}
+
+# Every profile is there with its own busy weight. Of the first one, which has all samples, total, roots and the hottest
+# function are spool2folded's.
 for spool in ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls-O2 synth/churn; do
     doc=$(basename $spool).speedscope.json
     "${convert[@]}" -q -o "$doc" "$stackpulse/$spool.spool"
@@ -45,16 +52,25 @@ for spool in ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls
     field app.json 'd.profiles.map((p) => `${p.busyWeight} ${p.name}`).join("\n")' >shown
     diff expected shown || die "$spool: other profiles in the app"
 
-    "${convert[@]}" -q --merge-threads --weight=samples -o "$doc" "$stackpulse/$spool.spool"
-    open "$doc"
+    interval=$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" | sed 's/.*"interval_ns":\([0-9]*\).*/\1/')
     "${folded[@]}" -q "$stackpulse/$spool.spool" >stacks
-    [ "$(field app.json 'd.profiles[0].totalWeight')" = "$(awk '{ n += $NF } END { print n }' stacks)" ] ||
+    [ "$(field app.json 'd.profiles[0].busyWeight')" = "$(awk -v i="$interval" '{ n += $NF } END { printf "%.0f", n * i }' stacks)" ] ||
         die "$spool: another total"
-    awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n }
-         END { for (f in self) print self[f], f }' stacks | sort -k1,1nr -k2 | head -1 >expected
-    field app.json '(d.details ? d.details[0] : d.profiles[0].details ?? d.profiles[0]).bySelf.slice(0, 1)
-        .map((f) => `${f.self} ${f.name}`).join("\n")' >shown
+    sed 's/.*;//' stacks >leaves
+    largest leaves | head -1 >expected
+    field app.json 'd.profiles[0].bySelf.slice(0, 1).map((f) => `${f.self} ${f.name}`).join("\n")' >shown
     diff expected shown || die "$spool: another hottest function"
+    # Several processes have roots of their own, "NAME PID".
+    if grep -q '"name": "all threads' app.json && [ "$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" |
+        grep -o '"pid":[0-9]*,"name"' | sort -u | wc -l)" -gt 1 ]; then
+        "$BIN/spool2folded" -q --root=pid --no-symbols "$stackpulse/$spool.spool" |
+            sed 's/^\([^;]*\)-\([0-9]*\);.* \([0-9]*\)$/\1 \2 \3/' >roots
+    else
+        sed 's/;.* / /' stacks >roots
+    fi
+    largest roots >expected
+    field app.json 'd.profiles[0].roots.map((f) => `${f.weight} ${f.name}`).join("\n")' | sort -k1,1nr -k2 >shown
+    diff expected shown || die "$spool: other roots"
 done
 
 # Stacks that crash the viewer, threads it would take minutes for, gaps that cost it seconds each.
