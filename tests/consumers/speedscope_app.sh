@@ -74,10 +74,7 @@ for spool in ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls
 done
 
 # Stacks that crash the viewer, threads it would take minutes for, gaps that cost it seconds each.
-if [ ! -x "$BIN/spoolgen" ]; then
-    echo "left out: generated documents (no spoolgen)"
-    exit 0
-fi
+[ -x "$BIN/spoolgen" ] || skip "no spoolgen (SPOOL_BUILD_BENCH)"
 generated=("$BIN/spool2speedscope" --no-symbols -o gen.speedscope.json gen.spool)
 "$BIN/spoolgen" --samples 200 --stacks 20 --threads 1 --processes 1 --depth 5000 -o gen.spool
 "${generated[@]}" 2>err
