@@ -18,6 +18,7 @@ includes() { # PATTERN FOLDER...: #include lines whose file matches the pattern
 }
 
 refuse "libsym must not know spools" "$(includes 'spool/(spool|record)\.h' libsym)"
+refuse "librecord must not know symbols" "$(includes 'spool/sym\.h' librecord)"
 refuse "libspool must know neither symbols nor recording" "$(includes 'spool/(sym|record)\.h' libspool)"
 refuse "only elf.c, locate.c and dwarf.c may include elfutils" "$(
     includes '(libelf|gelf|dwarf|elfutils/.*|libdw|libdwfl)\.h' lib* tools |
@@ -33,7 +34,7 @@ refuse "only envelope.c of spool2pprof may include protobuf-c, what it generates
 refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
 
 # Private headers, by name: file names are unique, so a tool's "table.h" can only be libspool's.
-private=$(find libspool libsym -maxdepth 1 -name '*.h' -exec basename {} \; | paste -sd '|' | sed 's/\./\\./g')
+private=$(find libspool librecord libsym -maxdepth 1 -name '*.h' -exec basename {} \; | paste -sd '|' | sed 's/\./\\./g')
 refuse "tools see public headers only" "$(includes "(.*/)?($private)[\">]" tools)"
 
 # And what was built: nothing of the tools needs a library's inner function.
@@ -43,7 +44,7 @@ for archive in "$BUILD"/lib/libtool*.a; do
 done
 
 # Inner functions carry the inner prefix: a static link sees them all.
-for name in spool sym; do
+for name in spool record sym; do
     refuse "lib$name.a: global names without the prefix ${name}_ or ${name}int_" "$(
         nm --defined-only --extern-only "$BUILD/lib/lib$name.a" 2>/dev/null |
             awk 'NF == 3 { print $3 }' | grep -vE "^(${name}|${name}int)_|^(_|\.)|^asan|^__" | sort -u
@@ -60,6 +61,6 @@ refuse "sources that no CMakeLists.txt lists" "$(
     done
 )"
 refuse "file names that exist twice" "$(
-    find lib* tools tests -path tests/fixtures -prune -o -name '*.[ch]' ! -name main.c -printf '%f\n' | sort | uniq -d
+    find lib* tools tests \( -path tests/fixtures -o -path '*/include' \) -prune -o -name '*.[ch]' ! -name main.c -printf '%f\n' | sort | uniq -d
 )"
 exit $bad
