@@ -5,28 +5,28 @@
  *
  *   --report FILE  appends "cpu PID USER SYSTEM" at the end, seconds of this process and the children it waited for,
  *                  and in mode burst "thread NAME TID MILLISECONDS" for each thread
- *   --ready FILE   makes the file when the mode begins (burst: when all threads are there)
+ *   --ready FILE   writes the process id to it when the mode begins (burst: when all threads are there)
  *   --gate FILE    waits after that until this file exists
+ *
+ * Mode probe says whether this user may sample a program of his own: exit status 0, or 77 and the reason.
  */
 #include "workload_plugin.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -79,10 +79,15 @@ KEEP static void spin(unsigned long us)
 static void begin(void)
 {
     if (ready_path != NULL) {
-        int fd = open(ready_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-        if (fd < 0)
+        char temporary[PATH_MAX];
+        FILE *f;
+        snprintf(temporary, sizeof temporary, "%s.new", ready_path);
+        f = fopen(temporary, "w");
+        if (f == NULL)
+            fail(temporary);
+        fprintf(f, "%d\n", (int)getpid());
+        if (fclose(f) != 0 || rename(temporary, ready_path) != 0)
             fail(ready_path);
-        close(fd);
     }
     while (gate_path != NULL && access(gate_path, F_OK) != 0)
         usleep(2000);
@@ -626,20 +631,36 @@ static void copy_to(int to, const char *path)
     close(from);
 }
 
+static int memory_copy(const char *name, const char *path)
+{
+    int fd = memfd_create(name, 0);
+    if (fd < 0)
+        fail("memfd_create");
+    copy_to(fd, path);
+    return fd;
+}
+
 /* A library that has no name in the file system. */
 KEEP static void run_memfd(unsigned long us)
 {
     char path[PATH_MAX];
     void *handle;
     plugin_entry *entry;
-    int fd = memfd_create("plugin", 0);
-    if (fd < 0)
-        fail("memfd_create");
     plugin_path('a', path);
-    copy_to(fd, path);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", memory_copy("plugin", path));
     *(void **)&entry = load(path, "plugin_a_entry", &handle);
     entry(spin, us);
+}
+
+/* A program that has none. */
+KEEP static void run_memfd_exec(unsigned long us)
+{
+    char ms[32];
+    char *const arguments[] = {(char[]){"workload"}, (char[]){"ladder"}, ms, NULL};
+    snprintf(ms, sizeof ms, "%lu", us / 1000);
+    setenv("LD_LIBRARY_PATH", here, 1); /* of the library that it is linked with */
+    fexecve(memory_copy("workload", self), arguments, environ);
+    fail("fexecve");
 }
 
 /* ---- the command line ---- */
@@ -673,8 +694,25 @@ static const struct {
     {"noreturn", run_noreturn},   {"signal", run_signal},   {"threads", run_threads},
     {"fork", run_fork},           {"exec", run_exec},       {"storm", run_storm},
     {"sleep", run_sleep},         {"dlopen", run_dlopen},   {"reload", run_reload},
-    {"mremap", run_mremap},       {"memfd", run_memfd},
+    {"mremap", run_mremap},       {"memfd", run_memfd},     {"memfd-exec", run_memfd_exec},
 };
+
+static int probe(void)
+{
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attributes,
+        .config = PERF_COUNT_SW_CPU_CLOCK,
+        .sample_period = 1000000,
+        .sample_type = PERF_SAMPLE_IP,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    if (syscall(SYS_perf_event_open, &attributes, getpid(), -1, -1, PERF_FLAG_FD_CLOEXEC) >= 0)
+        return 0;
+    printf("the kernel does not let this user sample programs here: %s\n", strerror(errno));
+    return 77;
+}
 
 static const char *option(const char *name, char ***arguments)
 {
@@ -707,6 +745,8 @@ int main(int argc, char **argv)
     }
     mode = *argv != NULL ? *argv++ : "";
     ms = *argv != NULL ? strtoul(*argv++, NULL, 10) : 500;
+    if (strcmp(mode, "probe") == 0)
+        return probe();
     if (strcmp(mode, "burst") == 0) {
         run_burst(ms * 1000, *argv != NULL ? (unsigned)strtoul(*argv, NULL, 10) : 200);
         report();
