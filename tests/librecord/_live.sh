@@ -131,15 +131,15 @@ record_attached() {
     shift
     "$spoolrecord" --force --summary=json -o "$name.spool" "$@" 2>"$name.all" </dev/null &
     recorder=$!
-    started+=($recorder)
+    started+=("$recorder")
     events_before=-1
-    wait_until 10 events_open $recorder || failed "$name: no event is open: $(head -n 3 "$name.all")"
+    wait_until 10 events_open "$recorder" || failed "$name: no event is open: $(head -n 3 "$name.all")"
 }
 
 # finish NAME: waits for that recorder
 finish() {
     local status=0
-    wait $recorder || status=$?
+    wait "$recorder" || status=$?
     echo $status >"$1.status"
     sort_messages "$1"
     [ $status = 0 ] || failed "$1: exit status $status: $(head -n 3 "$1.err")"

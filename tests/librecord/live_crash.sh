@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Recordings that end badly: the recorder is killed, the disk full, the pipe closed. What was recorded until then can be read.
+# shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 
 # ---- killed at any moment ----
@@ -11,8 +12,8 @@ killed() {
     "$spoolrecord" --force --summary=none -o "$name.spool" -- "$workload" --ready "$name.pid" ladder 4000 2>"$name.err" </dev/null &
     recorder=$!
     sleep "$after"
-    kill -KILL $recorder
-    wait $recorder 2>/dev/null
+    kill -KILL "$recorder"
+    wait "$recorder" 2>/dev/null
     wait_until 5 test -s "$name.pid" && program=$(cat "$name.pid") && kill -KILL "$program"
     if [ ! -s "$name.spool" ]; then
         at_least 0.3 "$after" || failed "$name: nothing is written after $after s"
@@ -110,9 +111,9 @@ check whole ladder
 # An interrupted recorder finishes its spool; the command goes on.
 "$spoolrecord" --force --summary=json -o interrupted.spool -- "$workload" --report interrupted.report ladder 900 2>interrupted.all &
 recorder=$!
-started+=($recorder)
+started+=("$recorder")
 sleep 0.5
-kill -INT $recorder
+kill -INT "$recorder"
 finish interrupted
 [ -s interrupted.report ] || failed "interrupted: the command did not run to its end"
 fold interrupted

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Too little of something: stack bytes, locked memory, ring, descriptors, rights. It is recorded all the same where that is
 # possible, and always told.
+# shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 user_folder
 
@@ -36,12 +37,13 @@ fi
 
 # ---- a ring that is not read ----
 
-record_attached lost --buffer 64K -p "$(start tiny ladder 1600 >&2 && cat tiny.pid)"
+start tiny ladder 1600
+record_attached lost --buffer 64K -p "$(cat tiny.pid)"
 open tiny
 sleep 0.2
-kill -STOP $recorder
+kill -STOP "$recorder"
 sleep 1
-kill -CONT $recorder
+kill -CONT "$recorder"
 finish lost
 fold lost
 check lost ladder
@@ -63,9 +65,9 @@ limited() {
         exec "$spoolrecord" --force --summary=json -o "$name.spool" -p "$(cat "$name.pid")" 2>"$name.all" </dev/null
     ) &
     recorder=$!
-    started+=($recorder)
+    started+=("$recorder")
     events_before=-1
-    wait_until 10 events_open $recorder || failed "$name: no event is open: $(head -n 3 "$name.all")"
+    wait_until 10 events_open "$recorder" || failed "$name: no event is open: $(head -n 3 "$name.all")"
     open "$name"
     finish "$name"
     fold "$name"

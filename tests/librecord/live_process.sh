@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Processes and threads that begin and end, before, while and after a recorder attaches.
+# shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 
 # samples_of NAME PATTERN: samples whose stack matches
@@ -99,7 +100,7 @@ awk -v hz=$hz '
 rm -f *.gate
 sh -c "'$workload' --ready d1.pid --gate d.gate ladder 300 & '$workload' --ready d2.pid --gate d.gate ladder2 300 & wait" &
 shell=$!
-started+=($shell)
+started+=("$shell")
 wait_until 10 test -s d1.pid -a -s d2.pid || failed "descendants: they do not begin"
 record_attached family --descendants -p $shell
 touch d.gate
@@ -140,7 +141,7 @@ for n in $(seq 20); do
     125) [ "$(wc -l <dying.err)" = 1 ] || failed "dying: $(cat dying.err)" ;;
     *) failed "dying: exit status $status: $(cat dying.err)" ;;
     esac
-    wait $pid || failed "dying: the process itself ended with status $?"
+    wait "$pid" || failed "dying: the process itself ended with status $?"
 done
 
 exit $bad

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Python 3.12 and newer names its functions with -X perf: the spool marks the process, and converters show these names.
+# shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 
 python=

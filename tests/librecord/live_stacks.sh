@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Every stack of every mode is one that can be, whole, and there are as many as the processor time says.
+# shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 
 samples=0 truncated=0 user=0 system=0
@@ -56,7 +57,7 @@ cp "$workload" "$BUILD"/tests/workload_plugin_*.so gone
 cp gone/* kept
 "$spoolrecord" --force --summary=json -o gone.spool -- gone/workload --ready gone.pid --gate gone.gate ladder 300 2>gone.all &
 recorder=$!
-started+=($recorder)
+started+=("$recorder")
 wait_until 10 test -s gone.pid || failed "gone: it does not begin"
 rm -r gone
 touch gone.gate

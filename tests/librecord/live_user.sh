@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A user without rights records programs of his own, launched and running ones.
+# shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 if [ "$paranoid" -gt 2 ]; then
     echo "kernel.perf_event_paranoid is $paranoid: users cannot record"

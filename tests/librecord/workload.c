@@ -251,6 +251,19 @@ KEEP static void run_noreturn(unsigned long us)
         ends_in_call();
 }
 
+/* Always the same work, about MS on a fast machine: what a recorder costs it shows in its time. */
+KEEP static void fixed_work(unsigned long loops)
+{
+    for (unsigned long i = 0; i < loops; i++)
+        BARRIER();
+}
+
+KEEP static void run_work(unsigned long us)
+{
+    fixed_work(us * 3000);
+    BARRIER();
+}
+
 /* ---- signals ---- */
 
 KEEP static void handler_loop(void)
@@ -688,13 +701,17 @@ static const struct {
     const char *name;
     workload_function *run;
 } modes[] = {
-    {"ladder", run_ladder},       {"ladder2", run_ladder2}, {"recursion", run_recursion},
-    {"deep", run_deep},           {"deeper", run_deeper},   {"big", run_big},
-    {"realigned", run_realigned}, {"plt", run_plt},         {"longjmp", run_longjmp},
-    {"noreturn", run_noreturn},   {"signal", run_signal},   {"threads", run_threads},
-    {"fork", run_fork},           {"exec", run_exec},       {"storm", run_storm},
-    {"sleep", run_sleep},         {"dlopen", run_dlopen},   {"reload", run_reload},
-    {"mremap", run_mremap},       {"memfd", run_memfd},     {"memfd-exec", run_memfd_exec},
+    {"ladder", run_ladder},       {"ladder2", run_ladder2},
+    {"recursion", run_recursion}, {"deep", run_deep},
+    {"deeper", run_deeper},       {"big", run_big},
+    {"realigned", run_realigned}, {"plt", run_plt},
+    {"longjmp", run_longjmp},     {"noreturn", run_noreturn},
+    {"signal", run_signal},       {"threads", run_threads},
+    {"fork", run_fork},           {"exec", run_exec},
+    {"storm", run_storm},         {"work", run_work},
+    {"sleep", run_sleep},         {"dlopen", run_dlopen},
+    {"reload", run_reload},       {"mremap", run_mremap},
+    {"memfd", run_memfd},         {"memfd-exec", run_memfd_exec},
 };
 
 static int probe(void)
