@@ -53,19 +53,27 @@ static struct perf_event_attr asked[16];
 
 long __real_syscall(long number, ...);
 
+/* Of what is linked here only event.c calls syscall, and only for this. */
 long __wrap_syscall(long number, ...)
 {
-    long a[6];
+    const struct perf_event_attr *attr;
+    pid_t tid;
+    int cpu, group;
+    unsigned long flags;
     va_list args;
 
+    assert_int_equal(number, SYS_perf_event_open);
     va_start(args, number);
-    for (unsigned i = 0; i < 6; i++)
-        a[i] = va_arg(args, long);
+    attr = va_arg(args, const struct perf_event_attr *);
+    tid = va_arg(args, pid_t);
+    cpu = va_arg(args, int);
+    group = va_arg(args, int);
+    flags = va_arg(args, unsigned long);
     va_end(args);
-    if (number != SYS_perf_event_open || script_length == 0)
-        return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (script_length == 0)
+        return __real_syscall(number, attr, tid, cpu, group, flags);
     assert_true(calls < 16);
-    asked[calls] = *(const struct perf_event_attr *)a[0]; /* NOLINT */
+    asked[calls] = *attr;
     errno = script[calls < script_length ? calls : script_length - 1];
     calls++;
     return errno == 0 ? 1000 : -1;
@@ -539,7 +547,7 @@ static void expect_stack_bytes(const struct perfrec_sample *s, uintptr_t frame)
 
     if (frame < sp || frame + 16 - sp > s->stack_size)
         return;
-    assert_memory_equal(s->stack + (frame - sp), (const void *)frame, 16); /* NOLINT */
+    assert_memory_equal(s->stack + (frame - sp), (const void *)frame, 16);
 }
 
 static void a_busy_loop_is_sampled_with_its_registers_and_stack(void **state)
