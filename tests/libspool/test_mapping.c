@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mapping table: compared call by call with a model that does what spool(5) says in the plainest way and writes
- * its own bytes; what a reader makes of its spools; what it does when it is refused something.
+ * The mapping table: compared call by call with a model that follows its rules in the plainest way and writes its
+ * own bytes; what a reader makes of its spools; what it does when it is refused something.
  */
 #include <errno.h>
 #include <setjmp.h>
