@@ -95,42 +95,49 @@ int two(int x, int (*f)(int)) { if (x < 3) return x; int y = f(x) + one(x); if (
 int aligned(int x) { __attribute__((aligned(64))) char a[64]; char b[x + 1]; out(a); out(b); return one(a[0] + b[0]); }
 int five(int x) { char a[x + 1]; a[x] = 1; return two(a[0], one); }
 double many(double a, int b, int (*f)(int)) { double s = a; for (int i = 0; i < b; i++) s += f(i) * a; return s; }
+#define F(n) int f##n(int x, int (*f)(int)) { int y = f(x) * n; if (y > n) return f(y); return y + f(x + y); }
+F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12)
 __attribute__((weak)) void out(void *p) { *(volatile char *)p = 1; }
 EOS
 
-build() { # ROW COMMAND...: compares what comes out
-    local row=$1
-    shift
+build() { # ROW SECTIONS COMMAND...: compares what comes out, whose sections' lines match a pattern
+    local row=$1 sections=$2
+    shift 2
     rm -f out
     "$@" -o out >build.log 2>&1 || { fail "$row" "$(tail -n 1 build.log)"; return; }
+    readelf -SW out | tr '\n' ';' | grep -Eq "$sections" || { fail "$row" "no $sections"; return; }
     compare "$row" out
 }
 
+eh='eh_frame_hdr .*eh_frame '
+debug=' [.]debug_frame '
 tables='-fno-asynchronous-unwind-tables -fno-unwind-tables -g'
-build "g++ -O2" g++ -O2 all.cc
+build "g++ -O2" "$eh" g++ -O2 all.cc
 without_sections "g++ -O2" out
-build "g++ -O0" g++ -O0 all.cc
-build "no .eh_frame_hdr" gcc -O2 -shared -fPIC -Wl,--no-eh-frame-hdr bare.c
-build "static" gcc -O2 -static -x c - < <(echo 'int main(void) { return 0; }')
+build "no .eh_frame_hdr" '[.]fini [^;]*;[^;]* [.]eh_frame ' gcc -O2 -shared -fPIC -Wl,--no-eh-frame-hdr bare.c
+build "static" "eh_frame " gcc -O2 -static -x c - < <(echo 'int main(void) { return 0; }')
 # shellcheck disable=SC2086 # lists of options
-for gz in none zlib zlib-gnu; do
-    build "debug_frame, $gz" gcc -O2 -shared -nostdlib -fPIC $tables -gz=$gz -Wa,--compress-debug-sections=$gz bare.c
+for version in 1 3 4; do
+    build "debug_frame, CIEs of version $version" "$debug" gcc -O2 -shared -nostdlib -fPIC $tables \
+        -Wa,--gdwarf-cie-version=$version bare.c
 done
 # shellcheck disable=SC2086
-build "debug_frame and .eh_frame" gcc -O2 -shared -fPIC $tables bare.c
+build "debug_frame, zlib" "${debug}[^;]* C " gcc -O2 -shared -nostdlib -fPIC $tables -gz=zlib bare.c
 # shellcheck disable=SC2086
-build "debug_frame, DWARF 4" gcc -O2 -shared -nostdlib -fPIC $tables -gdwarf-4 bare.c
+build "debug_frame, zlib-gnu" ' [.]zdebug_frame ' gcc -O2 -shared -nostdlib -fPIC $tables -gz=zlib-gnu bare.c
+# shellcheck disable=SC2086
+build "debug_frame and .eh_frame" "eh_frame .*$debug" gcc -O2 -shared -fPIC $tables bare.c
 if command -v clang >/dev/null; then
-    build "clang" clang -O2 -shared -fPIC bare.c
+    build "clang" "$eh" clang -O2 -shared -fPIC bare.c
     # shellcheck disable=SC2086
-    build "clang, 64-bit debug_frame" clang -O2 -shared -nostdlib -fPIC $tables -gdwarf-5 -gdwarf64 bare.c
-    build "clang, large code model" clang -mcmodel=large -O2 -fPIC -shared bare.c
+    build "clang, 64-bit debug_frame" "$debug" clang -O2 -shared -nostdlib -fPIC $tables -gdwarf-5 -gdwarf64 bare.c
+    build "clang, large code model" "$eh" clang -mcmodel=large -O2 -fPIC -shared bare.c
 fi
-build "AArch64" aarch64-linux-gnu-gcc -O2 -shared -fPIC bare.c
+build "AArch64" "$eh" aarch64-linux-gnu-gcc -O2 -shared -fPIC bare.c
 without_sections "AArch64" out
-build "AArch64, branch protection" aarch64-linux-gnu-gcc -O2 -shared -fPIC -mbranch-protection=standard bare.c
+build "AArch64, branch protection" "$eh" aarch64-linux-gnu-gcc -O2 -shared -fPIC -mbranch-protection=standard bare.c
 # shellcheck disable=SC2086
-build "AArch64, debug_frame" aarch64-linux-gnu-gcc -O2 -shared -nostdlib -fPIC $tables -mbranch-protection=standard bare.c
+build "AArch64, debug_frame" "$debug" aarch64-linux-gnu-gcc -O2 -shared -nostdlib -fPIC $tables -mbranch-protection=standard bare.c
 
 # What is installed.
 compare_installed() { # GLOB
