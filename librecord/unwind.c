@@ -219,6 +219,7 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
     struct regs *regs = &w->regs;
     uint64_t cfa, return_address = regs->value[REG_A64_LR];
     int end = simple_cfa(w, rule, &cfa);
+    bool returns;
 
     if (end != WALK_ON)
         return end;
@@ -233,8 +234,9 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
         end = UNWIND_NO_PROGRESS; /* it holds where this frame goes on, since it called */
     }
     return_address &= ~w->pac_mask;
+    returns = end == WALK_ON || end == UNWIND_NO_PROGRESS;
     if (!walk_cfa_advances(w, cfa))
-        return (int)recordint_walk_stuck(w, cfa, end == WALK_ON ? &return_address : NULL);
+        return (int)recordint_walk_stuck(w, cfa, returns ? &return_address : NULL);
     if (end != WALK_ON)
         return end;
     if (return_address == 0)
