@@ -761,7 +761,7 @@ static void the_cache_grows_until_addresses_find_room(void **state)
             assert_int_equal(e->module, i);
         found += e != NULL;
     }
-    print_message("found %zu\n", found);
+    assert_true(found > 12000);
     for (uint64_t i = 0; i < 2000000; i++)
         recordint_unwind_cache_put(c, i, 1, &stop, 0);
     assert_true(c->shift >= 48); /* 65,536 entries are the most */
