@@ -66,7 +66,7 @@ static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
         out->rule = &trampoline_rule;
     } else if (place.has_image_address && space->cache == NULL) {
         recordint_rule_make(w->arch, place.range.image, place.image_address, &w->made);
-        if (w->made.kind == RULE_SIMPLE || w->made.kind == RULE_PLT)
+        if (w->made.kind != RULE_NONE && w->made.kind != RULE_STOP)
             w->made.kind = RULE_GENERIC; /* uncached is the check of all that makes it fast */
         out->rule = &w->made;
     } else if (place.has_image_address) {
@@ -214,11 +214,48 @@ static inline int step_x86(struct walk *w, const struct rule *rule)
     return WALK_ON;
 }
 
+static int step_realigned(struct walk *w, const struct rule *rule)
+{
+    struct regs *regs = &w->regs;
+    uint64_t base = regs->value[rule->cfa_register];
+    uint64_t at = base + (uint64_t)(int64_t)rule->cfa_offset;
+    uint64_t cfa, return_address;
+
+    if (!reg_is_known(regs, rule->cfa_register))
+        return UNWIND_NO_RULE;
+    if (!stack_copy_load(&w->copy, at, &cfa))
+        return (int)recordint_walk_unreadable(w, at);
+    at = slot_address(cfa, rule->saved[RULE_RETURN]);
+    if (!stack_copy_load(&w->copy, at, &return_address)) {
+        if (!walk_cfa_advances(w, cfa))
+            return (int)recordint_walk_stuck(w, cfa, NULL);
+        return (int)recordint_walk_unreadable(w, at);
+    }
+    if (!walk_cfa_advances(w, cfa))
+        return (int)recordint_walk_stuck(w, cfa, &return_address);
+    if (return_address == 0)
+        return UNWIND_COMPLETE;
+    for (unsigned mask = rule->saved_mask; mask != 0; mask &= mask - 1) {
+        unsigned place = (unsigned)__builtin_ctz(mask);
+        unsigned reg = recordint_rule_x86_saved[place];
+
+        if (stack_copy_load(&w->copy, slot_address(base, rule->saved[place]), &regs->value[reg]))
+            regs->known |= UINT64_C(1) << reg;
+    }
+    regs->value[REG_X86_RSP] = cfa;
+    regs->value[REG_X86_RIP] = return_address;
+    regs->known = (regs->known & X86_KEPT) | UINT64_C(1) << REG_X86_RSP;
+    w->cfa = cfa;
+    w->leaf = false;
+    return WALK_ON;
+}
+
 static int step_aarch64(struct walk *w, const struct rule *rule)
 {
     struct regs *regs = &w->regs;
     uint64_t cfa, return_address = regs->value[REG_A64_LR];
     int end = simple_cfa(w, rule, &cfa);
+    bool returns;
 
     if (end != WALK_ON)
         return end;
@@ -233,8 +270,9 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
         end = UNWIND_NO_PROGRESS; /* it holds where this frame goes on, since it called */
     }
     return_address &= ~w->pac_mask;
+    returns = end == WALK_ON || end == UNWIND_NO_PROGRESS;
     if (!walk_cfa_advances(w, cfa))
-        return (int)recordint_walk_stuck(w, cfa, end == WALK_ON ? &return_address : NULL);
+        return (int)recordint_walk_stuck(w, cfa, returns ? &return_address : NULL);
     if (end != WALK_ON)
         return end;
     if (return_address == 0)
@@ -285,6 +323,9 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     case RULE_SIMPLE:
     case RULE_PLT:
         end = w->arch == ARCH_X86_64 ? step_x86(w, rule) : step_aarch64(w, rule);
+        break;
+    case RULE_REALIGNED:
+        end = step_realigned(w, rule);
         break;
     case RULE_GENERIC:
         end = step_row(w, address);
