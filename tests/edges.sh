@@ -27,9 +27,12 @@ refuse "only elf.c, locate.c and dwarf.c may include elfutils" "$(
 refuse "only debuginfo.c of libsym may include zlib and liblzma" "$(
     includes '(zlib|lzma)(/.*)?\.h' libsym | grep -v '^libsym/debuginfo\.c:'
 )"
+refuse "only image_section.c of librecord may include zlib" "$(
+    includes 'zlib\.h' librecord | grep -v '^librecord/image_section\.c:'
+)"
 refuse "only envelope.c of spool2pprof may include protobuf-c, what it generates, or zlib" "$(
     includes '(protobuf-c(/.*)?|.*\.pb-c|zlib)\.h' lib* tools |
-        grep -vE '^(lib(spool|sym)/[a-z_]*\.c:.*zlib|tools/spool2pprof/envelope\.c:)'
+        grep -vE '^(lib(spool|record|sym)/[a-z_]*\.c:.*zlib|tools/spool2pprof/envelope\.c:)'
 )"
 refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
 
