@@ -240,12 +240,9 @@ static void tell_pid(void)
 /* A process with one child, down to level 0. */
 static void grow(int level)
 {
+    while (level > 0 && fork() == 0)
+        level--;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (level > 0) {
-        pid_t pid = fork();
-        if (pid == 0)
-            grow(level - 1);
-    }
     tell_pid();
     for (;;)
         pause();
