@@ -12,6 +12,8 @@
 
 /* A frame or jump larger than this is a wrong address, not a copy that was too small. */
 #define FAR_BYTES (UINT64_C(64) << 20)
+/* The longest _start there is. */
+#define ENTRY_BYTES 64
 
 static const struct rule no_rule = {RULE_NONE, 0, 0, 0, 0, {0}, 0};
 static const struct rule trampoline_rule = {RULE_TRAMPOLINE, 0, 0, 0, 0, {0}, 0};
@@ -302,11 +304,25 @@ static int step_row(struct walk *w, uint64_t address)
     return recordint_walk_row(w, &row, address - place.image_address);
 }
 
+/* Whether the walk has come to where the process began: ld.so's entry has no unwind data. */
+static bool is_entry(struct walk *w, uint64_t address)
+{
+    struct place place;
+    uint64_t entry;
+
+    if (!recordint_walk_place(w, address, &place) || !place.has_image_address)
+        return false;
+    entry = recordint_image_entry(place.range.image);
+    return entry != 0 && place.image_address - entry < ENTRY_BYTES;
+}
+
 /* Without unwind data. */
-static int step_guessed(struct walk *w, bool mapped)
+static int step_guessed(struct walk *w, uint64_t address, bool mapped)
 {
     int end = UNWIND_NO_RULE;
 
+    if (mapped && w->leaf && is_entry(w, address))
+        return UNWIND_COMPLETE;
     /* A jump to nowhere has just been a call: its frame pointer is still the caller's, who would be lost. */
     if (mapped)
         end = recordint_walk_frame_pointer(w);
@@ -337,7 +353,7 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     case RULE_SIGRETURN:
         return recordint_walk_sigreturn(w);
     default:
-        return step_guessed(w, true);
+        return step_guessed(w, address, true);
     }
     if (end == WALK_ON || end == UNWIND_COMPLETE)
         return end;
@@ -405,7 +421,7 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
         if (!has_stack)
             end = UNWIND_NO_REGISTERS;
         else
-            end = mapped ? step(&w, at.rule, address) : step_guessed(&w, false);
+            end = mapped ? step(&w, at.rule, address) : step_guessed(&w, address, false);
     }
     out->end = (enum unwind_end)end;
     out->guessed = w.guessed;
