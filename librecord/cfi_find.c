@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which FDE covers an address: by the search table of .eh_frame_hdr when all of it can be believed, else by a
+ * Which FDE covers an address: by the search table of .eh_frame_hdr unless it lies, else by a
  * sorted list of the FDEs in .eh_frame; and where that has none, in .debug_frame, which Go has for its own
  * code, and assembly for whatever it likes.
  */
@@ -16,7 +16,8 @@
 #define LIST_BACK 64
 
 #define HEADER_VERSION 1
-#define ENTRY_SIZE 8 /* of the search table: start and FDE, each sdata4 relative to the header */
+#define HEADER_HEAD 32 /* 4 bytes and two numbers of up to 10 */
+#define ENTRY_SIZE 8   /* of the search table: start and FDE, each sdata4 relative to the header */
 
 struct cfi_tables {
     struct cfi_table eh;
@@ -24,32 +25,46 @@ struct cfi_tables {
     bool debug_opened;
     struct lazy_bytes header;
     uint64_t header_address;
-    const uint8_t *search; /* sorted; NULL: there is none, or it lies */
-    size_t search_count;
+    uint64_t search;     /* offset of the search table in it */
+    size_t search_count; /* 0: there is none, or it lies */
+    bool search_checked;
 };
 
 /* ---- .eh_frame_hdr ---- */
 
-static uint64_t search_start(const struct cfi_tables *t, size_t i)
+/* Entry i: where a function starts, and its FDE from the start of .eh_frame. False: it cannot be read. */
+static bool search_entry(struct cfi_tables *t, size_t i, uint64_t *start, uint64_t *fde)
 {
-    return t->header_address + (uint64_t)(int32_t)get_u32(t->search + i * ENTRY_SIZE);
-}
-
-/* Where entry i says its FDE is, from the start of .eh_frame. */
-static uint64_t search_fde(const struct cfi_tables *t, size_t i)
-{
-    uint64_t address = (uint64_t)(int32_t)get_u32(t->search + i * ENTRY_SIZE + 4);
-    return t->header_address + address - t->eh.address;
-}
-
-/* Sorted, and every FDE inside .eh_frame. */
-static bool search_table_holds(const struct cfi_tables *t)
-{
-    for (size_t i = 0; i < t->search_count; i++)
-        if (search_fde(t, i) >= t->eh.bytes.size ||
-            (i > 0 && search_start(t, i) < search_start(t, i - 1)))
-            return false;
+    const uint8_t *p =
+        recordint_lazy_get(&t->header, t->search + (uint64_t)i * ENTRY_SIZE, ENTRY_SIZE);
+    if (p == NULL)
+        return false;
+    *start = t->header_address + (uint64_t)(int32_t)get_u32(p);
+    *fde = t->header_address + (uint64_t)(int32_t)get_u32(p + 4) - t->eh.address;
     return true;
+}
+
+/* Sorted, and every FDE inside .eh_frame. Reads all of it, a megabyte with some libraries: not done before an
+ * address is not found, since an FDE that covers its address needs no such witness. */
+static bool search_table_holds(struct cfi_tables *t)
+{
+    uint64_t start;
+    uint64_t fde;
+    uint64_t before = 0;
+    for (size_t i = 0; i < t->search_count; i++) {
+        if (!search_entry(t, i, &start, &fde) || fde >= t->eh.bytes.size || start < before)
+            return false;
+        before = start;
+    }
+    return true;
+}
+
+/* A table that lies is not asked again. */
+static void check_search_table(struct cfi_tables *t)
+{
+    if (!t->search_checked && !search_table_holds(t))
+        t->search_count = 0;
+    t->search_checked = true;
 }
 
 /* The bytes of .eh_frame by its address. Without section headers it ends with its segment at most. */
@@ -94,12 +109,9 @@ static void open_header(const struct image *image, struct cfi_tables *t)
         table_encoding != (POINTER_DATAREL | POINTER_SDATA4))
         return;
     uint64_t count = cursor_pointer(&c, count_encoding, t->header_address);
-    if (c.bad || count == 0 || count > cursor_left(&c) / ENTRY_SIZE)
-        return;
-    t->search = c.at;
-    t->search_count = (size_t)count;
-    if (!search_table_holds(t))
-        t->search = NULL;
+    t->search = (uint64_t)(c.at - bytes);
+    if (!c.bad && count <= (place->size - t->search) / ENTRY_SIZE)
+        t->search_count = (size_t)count;
 }
 
 /* ---- sorted lists ---- */
@@ -197,17 +209,22 @@ static enum cfi_result search_row(const struct image *image, struct cfi_tables *
                                   struct cfi_row *row)
 {
     size_t low = 0;
-    size_t high = t->search_count;
-    while (low < high) {
+    uint64_t start;
+    uint64_t fde;
+    for (size_t high = t->search_count; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if (search_start(t, middle) <= address)
+        if (!search_entry(t, middle, &start, &fde))
+            return CFI_NONE;
+        if (start <= address)
             low = middle + 1;
         else
             high = middle;
     }
     enum cfi_result result = CFI_NONE;
     for (size_t i = low; i > 0 && low - i < SEARCH_BACK && result == CFI_NONE; i--) {
-        result = row_of(image, &t->eh, search_fde(t, i - 1), address, row);
+        if (!search_entry(t, i - 1, &start, &fde))
+            return CFI_NONE;
+        result = row_of(image, &t->eh, fde, address, row);
         if (result == CFI_BAD && i < low) /* it may end long before the address */
             return CFI_NONE;
     }
@@ -264,8 +281,14 @@ enum cfi_result recordint_cfi_row(struct image *image, uint64_t address, struct 
     struct cfi_tables *t = need_tables(image);
     if (t == NULL)
         return CFI_NONE;
-    enum cfi_result result = t->search != NULL ? search_row(image, t, address, row)
-                                               : list_row(image, &t->eh, address, row);
+    enum cfi_result result = CFI_NONE;
+    if (t->search_count > 0) {
+        result = search_row(image, t, address, row);
+        if (result != CFI_FOUND)
+            check_search_table(t);
+    }
+    if (t->search_count == 0)
+        result = list_row(image, &t->eh, address, row);
     if (result != CFI_NONE)
         return result;
     open_debug_frame(image, t);
@@ -276,21 +299,21 @@ bool recordint_cfi_next_fde(struct image *image, size_t *at, uint64_t *start, ui
 {
     struct cfi_tables *t = need_tables(image);
     struct cfi_fde fde;
+    uint64_t entry;
     uint64_t next;
     if (t == NULL)
         return false;
-    while (t->search != NULL && *at < t->search_count) {
-        uint64_t entry = search_fde(t, (*at)++);
+    check_search_table(t);
+    while (*at < t->search_count && search_entry(t, (*at)++, start, &entry))
         if (recordint_cfi_entry(image, &t->eh, entry, &fde, &next) == CFI_ENTRY_FDE) {
             *start = fde.start;
             *end = fde.end;
             return true;
         }
-    }
     open_debug_frame(image, t);
-    if ((t->search == NULL && !need_list(image, &t->eh)) || !need_list(image, &t->debug))
+    if ((t->search_count == 0 && !need_list(image, &t->eh)) || !need_list(image, &t->debug))
         return false;
-    size_t eh_count = t->search != NULL ? t->search_count : t->eh.list_count;
+    size_t eh_count = t->search_count > 0 ? t->search_count : t->eh.list_count;
     if (*at >= eh_count + t->debug.list_count)
         return false;
     const struct cfi_range *range =

@@ -7,28 +7,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define HUGE_PAGE ((size_t)2 * 1024 * 1024)
+
 bool recordint_lazy_open_fd(struct lazy_bytes *b, int fd, uint64_t offset, size_t size)
 {
     *b = (struct lazy_bytes){.fd = -1};
-    if (size == 0 || size > SIZE_MAX - LAZY_CHUNK)
+    if (size == 0 || size > SIZE_MAX / 2)
         return false;
-    size_t chunks = (size + LAZY_CHUNK - 1) / LAZY_CHUNK;
-    uint8_t *present = calloc(chunks / 8 + 1, 1);
+    bool huge = size >= LAZY_HUGE_MIN;
+    size_t room = huge ? (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE + HUGE_PAGE : size;
+    uint8_t *present = calloc(size / LAZY_CHUNK / 8 + 1, 1);
     if (present == NULL)
         return false;
-    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *pages = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED) {
         free(present);
         return false;
     }
-    /* A huge page would be cleared for the first byte of each 2 MiB. No harm where there are none. */
-    madvise(pages, size, MADV_NOHUGEPAGE);
-    *b = (struct lazy_bytes){.bytes = pages,
+    /* Small tables are to stay small whatever the system's default is. No harm where there are no huge pages. */
+    madvise(pages, room, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    size_t skipped = huge ? (size_t)(-(uintptr_t)pages & (HUGE_PAGE - 1)) : 0;
+    *b = (struct lazy_bytes){.bytes = pages + skipped,
                              .size = size,
                              .fd = fd,
                              .file_offset = offset,
                              .pages = pages,
+                             .pages_size = room,
                              .present = present};
     return true;
 }
@@ -46,7 +51,7 @@ void recordint_lazy_open_malloced(struct lazy_bytes *b, uint8_t *bytes, size_t s
 void recordint_lazy_free(struct lazy_bytes *b)
 {
     if (b->pages != NULL)
-        munmap(b->pages, b->size);
+        munmap(b->pages, b->pages_size);
     free(b->present);
     free(b->unpacked);
     *b = (struct lazy_bytes){.fd = -1};
@@ -60,10 +65,11 @@ static bool is_present(const struct lazy_bytes *b, size_t chunk)
 /* Reads chunks [first, end). */
 static bool read_chunks(struct lazy_bytes *b, size_t first, size_t end)
 {
+    uint8_t *bytes = b->pages + (b->bytes - b->pages);
     size_t at = first * LAZY_CHUNK;
     size_t stop = end * LAZY_CHUNK < b->size ? end * LAZY_CHUNK : b->size;
     while (at < stop) {
-        ssize_t n = pread(b->fd, b->pages + at, stop - at, (off_t)(b->file_offset + at));
+        ssize_t n = pread(b->fd, bytes + at, stop - at, (off_t)(b->file_offset + at));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

@@ -11,8 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A system call and four page faults for each; scattered accesses cost that much memory. */
-#define LAZY_CHUNK ((size_t)16 * 1024)
+/* A page: to have one costs more than the system call that fills it, in a virtual machine many times more. */
+#define LAZY_CHUNK ((size_t)4 * 1024)
+
+/* From here on huge pages are asked for, which cost once what 512 pages do. Memory for the rest of one is not
+ * saved then; few files have tables of that size. */
+#define LAZY_HUGE_MIN ((size_t)512 * 1024)
 
 /* All zero: there are no bytes. */
 struct lazy_bytes {
@@ -20,8 +24,8 @@ struct lazy_bytes {
     size_t size;
     int fd; /* the image's; what is missing comes from here */
     uint64_t file_offset;
-    uint8_t
-        *pages; /* bytes, while they are a reservation of ours; else NULL and all bytes are there */
+    uint8_t *pages; /* a reservation of ours around bytes; NULL: all bytes are there */
+    size_t pages_size;
     uint8_t *present;  /* a bit for each chunk */
     uint8_t *unpacked; /* bytes, while they are malloc'ed; else NULL */
 };

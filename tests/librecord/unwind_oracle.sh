@@ -12,7 +12,7 @@ echo '#include <elfutils/libdwfl.h>' | "$CC" -E - >/dev/null 2>&1 || {
 
 # The sampler is built once; the workload is what is interrupted, and never sanitized.
 # shellcheck disable=SC2086 # lists of options
-"$CC" -std=gnu11 -O2 -g ${SANITIZE_FLAGS:-} -iquote "$SRC/librecord" -c "$here/unwind_oracle.c" || exit 1
+"$CC" -std=gnu11 -D_GNU_SOURCE -O2 -g ${SANITIZE_FLAGS:-} -iquote "$SRC/librecord" -c "$here/unwind_oracle.c" || exit 1
 
 bad=0
 run() { # COMPILER OPTION...
@@ -23,7 +23,7 @@ run() { # COMPILER OPTION...
         exit 77
     }
     echo "== $compiler $*"
-    "$compiler" -std=gnu11 "$@" -iquote "$here" -c "$here/unwind_workload.c" -o workload.o || exit 1
+    "$compiler" -std=gnu11 -D_GNU_SOURCE "$@" -iquote "$here" -c "$here/unwind_workload.c" -o workload.o || exit 1
     # shellcheck disable=SC2086
     "$CC" ${SANITIZE_FLAGS:-} unwind_oracle.o workload.o "$BUILD/lib/librecord.a" -ldw -lelf -lz -lpthread \
         -Wl,-z,lazy -o oracle || exit 1

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 
 static volatile uint32_t sink;
 
