@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* timeout(1) sends its signal to us and then to our group, within microseconds: that is one request. */
-#define TOGETHER_NS INT64_C(100000000)
+#define TOGETHER_NS INT64_C(50000000)
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
