@@ -97,7 +97,7 @@ awk -v hz=$hz '
 [ ! -s burst.missing ] || failed "burst: $(head -n 5 burst.missing) (lost $(field burst lost_events), mode $(field burst mode))"
 
 # Descendants that are there already.
-rm -f *.gate
+rm -f d.gate
 sh -c "'$workload' --ready d1.pid --gate d.gate ladder 300 & '$workload' --ready d2.pid --gate d.gate ladder2 300 & wait" &
 shell=$!
 started+=("$shell")
