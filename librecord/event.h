@@ -40,7 +40,8 @@ struct event_where {
 
 /* Opens a sampling event. Returns its descriptor (CLOEXEC), or a RECORD_ERR_* with its text in *error, which
  * names the thread. ERR_NO_PROCESS: the thread ended. ERR_LIMIT with error->system = EMFILE or ENFILE:
- * descriptors are used up. */
+ * descriptors are used up; = EINVAL: the frequency is above the kernel's limit, which it may have lowered. Of what
+ * config asks for nothing is changed by a refusal. */
 int recordint_event_open(struct event_config *config, const struct event_where *where,
                          struct record_errbuf *error);
 
@@ -48,9 +49,10 @@ int recordint_event_open(struct event_config *config, const struct event_where *
  * possible. Returns as above; an offline CPU is ERR_NO_PROCESS. */
 int recordint_event_open_owner(int cpu, size_t ring_size_bytes, struct record_errbuf *error);
 
-/* Maps a ring of size_bytes on an event, halving down to 64 KiB when memory may not be locked. Returns 0 with the
+/* Maps a ring of size_bytes (a power of two, whole pages) on an event, halving down to 64 KiB when memory may not be locked. Returns 0 with the
  * size in use in r->size; RECORD_ERR_PERMISSION (names perf_event_mlock_kb and RLIMIT_MEMLOCK with their values),
- * RECORD_ERR_*. */
+ * RECORD_ERR_*. The kernel wakes at the watermark the event was opened with: after halving, open it anew with
+ * r->size, or it wakes late. */
 int recordint_event_map(int fd, size_t size_bytes, struct ring *r, struct record_errbuf *error);
 
 /* Sends an event's records into the ring of another (same CPU). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An ELF file as the recorder needs it: where its code lies, its build id and its unwind tables. Read
- * through a bounded cursor from a mapped file or from memory (the vdso); no number in it is believed before
- * it was checked against what is there. Addresses are the file's own (p_vaddr).
+ * from a file or from memory (the vdso); no number in it is believed before it was checked against what is
+ * there. Addresses are the file's own (p_vaddr).
  */
 #ifndef RECORD_IMAGE_H
 #define RECORD_IMAGE_H
@@ -17,11 +17,11 @@ struct image;
 
 #define IMAGE_BUILD_ID_MAX 64
 
-/* Opens the ELF file behind a descriptor (mapped; the descriptor is not kept and stays the caller's) or a
- * copy of one in memory (the bytes are copied). Only headers are read. A file that shrinks later must not
- * kill us: what is needed of the file is read with pread into memory of ours, or mapped only where that is
- * known to be safe. Returns 0 and *out; -1 with errno: ENOMEM, ENOEXEC (no ELF file of a known machine),
- * or what reading said. */
+/* Opens the ELF file behind a descriptor (which stays the caller's; a duplicate is kept until free) or a copy
+ * of one in memory (the bytes are copied). Only headers are read. Nothing is mapped, since a file that
+ * shrinks later must not kill us: tables are read into memory of ours piece by piece when they are needed.
+ * Returns 0 and *out; -1 with errno: ENOMEM, ENOEXEC (no ELF file of a known machine), or what fstat or
+ * fcntl said. */
 int recordint_image_open_fd(int fd, struct image **out);
 int recordint_image_open_memory(const void *data, size_t size, struct image **out);
 void recordint_image_free(struct image *image); /* accepts NULL */

@@ -16,7 +16,10 @@ bool recordint_limits_sysctl(const char *name, int64_t *value);
  * Returns how many, 0: out of memory. Without that file: 0 to sysconf's number - 1. */
 size_t recordint_limits_online_cpus(int **cpus);
 
-/* Raises RLIMIT_NOFILE to its hard limit. Returns the limit in force. */
+/* The same of a text. Returns 0 when it is no such list, or out of memory. */
+size_t recordint_limits_parse_cpus(const char *text, int **cpus);
+
+/* Raises RLIMIT_NOFILE to its hard limit. Returns the limit in force, UINT64_MAX: none. */
 uint64_t recordint_limits_raise_files(void);
 
 uint64_t recordint_limits_memlock_bytes(void); /* RLIMIT_MEMLOCK, UINT64_MAX: none */

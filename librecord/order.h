@@ -36,7 +36,10 @@ int recordint_order_next(struct order *o, const void **data, size_t *size);
 /* Whether any ring or held copy has a record. */
 bool recordint_order_pending(const struct order *o);
 
-/* Corrupt records met so far in all rings, removed ones included; bytes now held in copies. */
+/* Corrupt records met so far in all rings, removed ones included. */
 uint64_t recordint_order_corrupt(const struct order *o);
+
+/* Bytes of records that are now held in copies. */
+size_t recordint_order_held_bytes(const struct order *o);
 
 #endif

@@ -28,13 +28,18 @@ struct unwind_range {
     bool trampoline; /* [uprobes]: return addresses that point here were replaced */
 };
 
-/* Rules of one image, by its own addresses (L2 of recording 4.1): shared by all processes that map it. */
+/* Rules of one image, by its own addresses (L2 of recording 4.1): shared by all processes that map it. At most
+ * 4 MiB of addresses and 1.5 MiB of rules. May be freed once no space through which it was found is walked
+ * any more without a change of its generation. */
 struct rule_table;
 struct rule_table *recordint_rule_table_new(void); /* NULL: out of memory */
 void recordint_rule_table_free(struct rule_table *t);
 
-/* Answers of one address space (L1). generation must be changed by the caller when a mapping was replaced or
- * removed; one that was added to free space need not, since "no mapping" is never kept. */
+/* Answers by runtime address (L1): 32 KiB that grow to 2 MiB while addresses are in each other's way. One cache
+ * may serve many spaces, which is what bounds the memory for hundreds of processes: an entry is good for
+ * an address and a generation, so the spaces that share it must draw their generations from one counter and never use
+ * a number twice. generation must be changed by the caller when a mapping was replaced or removed; one that was
+ * added to free space need not, since "no mapping" is never kept. Nor is "file without an image". */
 struct unwind_cache;
 struct unwind_cache *recordint_unwind_cache_new(void); /* NULL: out of memory */
 void recordint_unwind_cache_free(struct unwind_cache *c);
@@ -54,24 +59,27 @@ struct unwind_space {
 struct unwind_input {
     enum arch arch;
     struct regs regs;
-    const uint8_t *stack; /* copied bytes; stack[0] is at the stack pointer in regs */
+    const uint8_t *stack; /* copied bytes; stack[0] is at the stack pointer in regs; NULL: none */
     size_t stack_size;
     uint64_t pac_mask; /* AArch64: bits of a code address that are not address; 0 elsewhere */
 };
 
-/* How a walk ended. All but COMPLETE end in the truncated marker in a spool. */
+/* How a walk ended. All but COMPLETE end in the truncated marker in a spool. A return address where nothing
+ * executable is mapped makes no frame: the walk ends before it. */
 enum unwind_end {
-    UNWIND_COMPLETE = 0, /* return address undefined or 0 where the outermost frame may be */
-    UNWIND_TRUNCATED,    /* needed bytes behind the copied part */
-    UNWIND_STACK_READ,   /* needed bytes below the stack pointer or far away */
-    UNWIND_NO_PROGRESS,  /* same (pc, CFA) again */
-    UNWIND_BACKWARDS,    /* CFA not above the old one */
-    UNWIND_NULL_RETURN,  /* return address 0 although the frame has a caller by its unwind data */
-    UNWIND_OVERFLOW,     /* an address beyond 64 bits */
-    UNWIND_DEPTH,        /* frames is full */
-    UNWIND_NO_RULE,      /* neither unwind data nor a frame pointer that holds */
-    UNWIND_UPROBE,       /* a return address replaced by a uretprobe */
-    UNWIND_NO_REGISTERS  /* pc or sp is not known */
+    UNWIND_COMPLETE =
+        0,            /* return address undefined, or 0 by unwind data; without: frame pointer 0 */
+    UNWIND_TRUNCATED, /* needed bytes behind the copied part */
+    UNWIND_STACK_READ, /* needed bytes below the stack pointer, more than 64 MiB away, or on the stack that a
+                            signal handler with a stack of its own interrupted: a larger copy has none of them */
+    UNWIND_NO_PROGRESS, /* same (pc, CFA) again */
+    UNWIND_BACKWARDS,   /* CFA not above the old one */
+    UNWIND_NULL_RETURN, /* return address 0 by frame pointer, although the frame has a caller by it */
+    UNWIND_OVERFLOW,    /* an address beyond 64 bits */
+    UNWIND_DEPTH,       /* frames is full */
+    UNWIND_NO_RULE,     /* neither unwind data nor a frame pointer that holds */
+    UNWIND_UPROBE,      /* a return address replaced by a uretprobe */
+    UNWIND_NO_REGISTERS /* pc or sp is not known */
 };
 
 struct unwind_frame {

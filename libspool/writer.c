@@ -47,7 +47,7 @@ static int repeat_sticky(struct spool_writer *w)
 }
 
 /* What every call on an open writer begins with. */
-static int ready(struct spool_writer *w)
+int spoolint_writer_ready(struct spool_writer *w)
 {
     if (w->sticky != 0)
         return repeat_sticky(w);
@@ -143,6 +143,17 @@ static bool reserve_module(struct spool_writer *w)
     return true;
 }
 
+static int check_annotation(struct spool_writer *w, const struct spool_module *m)
+{
+    struct spool_annotation parsed;
+
+    if (!spoolint_annotation_parse(m, &parsed))
+        return writer_misuse(
+            w, "annotation that readers would not take for one: its value does not fit "
+               "its key, or it maps something");
+    return 0;
+}
+
 /* Checks and writes a module record, whose type says what it is: an ordinary module, a JIT module
  * or an annotation. The module's own id is not looked at. */
 static int write_module(struct spool_writer *w, enum spool_record_type type,
@@ -150,7 +161,6 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
 {
     struct spool_record rec = {.type = type};
     struct spool_module *m = type == SPOOL_RECORD_ANNOTATION ? &rec.annotation.module : &rec.module;
-    struct spool_annotation parsed;
     int rc;
 
     *m = *module;
@@ -161,10 +171,10 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
     rc = spoolint_writer_check_module(w, m);
     if (rc < 0)
         return rc;
-    if (type == SPOOL_RECORD_ANNOTATION && !spoolint_annotation_parse(m, &parsed))
-        return writer_misuse(
-            w, "annotation that readers would not take for one: its value does not fit "
-               "its key, or it maps something");
+    if (type == SPOOL_RECORD_ANNOTATION)
+        rc = check_annotation(w, m);
+    if (rc < 0)
+        return rc;
     if (!reserve_module(w))
         return fail_nomem(w, "a module");
     w->modules[w->module_count++] = (struct module_facts){
@@ -180,7 +190,7 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
 int spool_writer_module(struct spool_writer *w, const struct spool_module *module, uint32_t *id)
 {
     struct spool_module m;
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0)
         return rc;
@@ -198,7 +208,7 @@ int spool_writer_annotate(struct spool_writer *w, int32_t pid, const char *key, 
 {
     char path[FORMAT_NOTE_PATH_MAX + 1];
     struct spool_record rec = {.type = SPOOL_RECORD_ANNOTATION};
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0)
         return rc;
@@ -209,7 +219,14 @@ int spool_writer_annotate(struct spool_writer *w, int32_t pid, const char *key, 
     if (rec.annotation.module.path_size == 0)
         return writer_misuse(w, "annotation whose key is not 1 to 32 of a-z, 0-9 and '-'");
     rec.annotation.module.path = path;
+    if (w->plain)
+        return check_annotation(w, &rec.annotation.module);
     return write_module(w, SPOOL_RECORD_ANNOTATION, &rec.annotation.module);
+}
+
+void spool_writer_set_plain(struct spool_writer *w, bool plain)
+{
+    w->plain = plain;
 }
 
 /* ---- samples by stack contents ---- */
@@ -397,7 +414,7 @@ int spool_writer_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, u
 {
     uint32_t stack = SPOOL_NO_ID, thread = SPOOL_NO_ID;
     int64_t delta_ns = 0;
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0 || frame_count == 0)
         return rc;
@@ -419,7 +436,7 @@ int spool_writer_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, u
 int spool_writer_python(struct spool_writer *w, uint64_t time_ns, int32_t pid, bool on)
 {
     struct spool_record rec = {.type = SPOOL_RECORD_PYTHON};
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0)
         return rc;
@@ -432,7 +449,7 @@ int spool_writer_python(struct spool_writer *w, uint64_t time_ns, int32_t pid, b
 int spool_writer_deactivate_process(struct spool_writer *w, int32_t pid)
 {
     struct spool_record rec = {.type = SPOOL_RECORD_DEACTIVATE_PROCESS};
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0)
         return rc;
@@ -446,7 +463,7 @@ int spool_writer_deactivate_process(struct spool_writer *w, int32_t pid)
 int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
 {
     struct spool_record rec = {.type = SPOOL_RECORD_DEACTIVATE_MODULE};
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0)
         return rc;
@@ -551,7 +568,7 @@ static int put_with_ids(struct spool_writer *w, const struct spool_record *rec)
 
 int spool_writer_put(struct spool_writer *w, const struct spool_record *record)
 {
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     if (rc < 0)
         return rc;
@@ -640,7 +657,7 @@ int spool_writer_open_callback(struct spool_writer *w, spool_write_fn *write, vo
 
 int spool_writer_flush(struct spool_writer *w)
 {
-    int rc = ready(w);
+    int rc = spoolint_writer_ready(w);
 
     return rc < 0 ? rc : hand_over(w);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer's state and its checks, shared by writer.c and writer_check.c, and two switches for the project's own
- * tests. The shared library exports none of it.
+ * A writer's state and its checks, shared by writer.c, writer_check.c and mapping.c, and two switches for the
+ * project's own tests. The shared library exports none of it.
  */
 #ifndef SPOOLINT_WRITER_INTERNAL_H
 #define SPOOLINT_WRITER_INTERNAL_H
@@ -33,6 +33,7 @@ struct spool_writer {
     uint32_t version;
     uint32_t id_count_max;
     bool old_versions;
+    bool plain; /* annotations are checked and left out */
 
     spool_write_fn *write;
     void *user;
@@ -52,6 +53,9 @@ struct spool_writer {
 };
 
 #define writer_misuse(w, ...) spoolint_error_set(&(w)->error, SPOOL_ERR_MISUSE, __VA_ARGS__)
+
+/* What every call on an open writer begins with: 0, the sticky error, or ERR_MISUSE when it is not open. */
+int spoolint_writer_ready(struct spool_writer *w);
 
 /* Each check returns 0, or sets the writer's error and returns its code. */
 int spoolint_writer_id_limit_error(struct spool_writer *w, const char *what);

@@ -283,8 +283,3 @@ uint64_t sym_context_table_bytes(const struct sym_context *c)
 {
     return c->registry.table_bytes;
 }
-
-const char *sym_features(void)
-{
-    return SYMINT_HAVE_LZMA ? "lzma" : "";
-}

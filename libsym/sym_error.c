@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The words for every code, state, reason and origin of the API. */
+/* The words for every code, state, reason and origin of the API, and for what was compiled in. Needs nothing else of the
+ * library: a program that asks for no names gets no more than this. */
+#include "debuginfo.h"
 #include "spool/sym.h"
 
 static const struct {
@@ -120,4 +122,9 @@ const char *sym_origin_text(enum sym_origin origin)
         break;
     }
     return "address";
+}
+
+const char *sym_features(void)
+{
+    return SYMINT_HAVE_LZMA ? "lzma" : "";
 }

@@ -508,6 +508,106 @@ static void writing_a_record_larger_than_the_buffer_survives_every_failing_alloc
     bytes_free(&path);
 }
 
+/* ---- mappings ---- */
+
+struct room {
+    uint8_t data[1 << 20];
+    size_t size;
+};
+
+static int take_bytes(void *user, const void *data, size_t size)
+{
+    struct room *room = user;
+
+    assert_in_range(size, 0, sizeof room->data - room->size);
+    memcpy(room->data + room->size, data, size);
+    room->size += size;
+    return 0;
+}
+
+/* Call n of a sequence that replaces, cuts, forks and forgets, with tables that have to grow. */
+static int change_mappings(struct spool_mappings *m, uint64_t n)
+{
+    struct spool_module x = {.pid = 1 + (int32_t)(n % 40),
+                             .start = n * 7 % 300,
+                             .end = n * 7 % 300 + 1 + n % 60,
+                             .inode = n % 3,
+                             .kernel = n % 10 == 0,
+                             .path = "/lib/x",
+                             .path_size = 6};
+
+    if (n % 50 == 0)
+        return spool_mappings_deactivate(m, x.pid);
+    if (n % 7 == 0)
+        return spool_mappings_clone(m, x.pid, x.pid + 50);
+    return spool_mappings_apply(m, &x, NULL);
+}
+
+/* The writer's output when no memory is missing. */
+static struct room whole_output;
+
+/* A change that found no memory for the table is made again; one that ended the writer stays failed. */
+static void run_mappings(const struct bytes *unused)
+{
+    static struct room room;
+    struct spool_header h = {.version = 4};
+    struct spool_writer *w = spool_writer_new();
+    struct spool_mappings *m = w ? spool_mappings_new(w, SPOOL_MAPPING_BY_ID) : NULL;
+    int rc;
+
+    (void)unused;
+    room.size = 0;
+    if (m == NULL) {
+        assert_true(has_failed);
+        spool_writer_free(w);
+        return;
+    }
+    rc = spool_writer_open_callback(w, take_bytes, &room, &h);
+    for (uint64_t n = 1; rc == 0 && n < 600; n++) {
+        rc = change_mappings(m, n);
+        if (rc < 0) {
+            assert_int_equal(rc, SPOOL_ERR_NOMEM);
+            assert_true(has_failed);
+            assert_non_null(strstr(spool_writer_error(w), "out of memory"));
+            if (!failing_on && spool_writer_flush(w) == 0)
+                rc = change_mappings(m, n);
+        }
+    }
+    for (int32_t pid = 0; pid < 100; pid++) {
+        struct spool_module x;
+        size_t at = 0;
+        uint64_t end = 0;
+
+        for (; spool_mappings_next(m, pid, &at, &x) > 0; end = x.end) {
+            struct spool_module same;
+
+            assert_true(end <= x.start && x.start < x.end);
+            assert_int_equal(spool_mappings_find(m, pid, false, x.start, &same), 1);
+            assert_int_equal(same.id, x.id);
+        }
+    }
+    spool_mappings_free(m);
+    if (rc == 0)
+        rc = spool_writer_finish(w);
+    if (rc == 0 && whole_output.size == 0) {
+        whole_output = room;
+    } else if (rc == 0) {
+        assert_int_equal(room.size, whole_output.size);
+        assert_memory_equal(room.data, whole_output.data, room.size);
+    }
+    spool_writer_free(w);
+}
+
+static void changing_mappings_survives_every_failing_allocation(void **state)
+{
+    struct bytes none = {0};
+
+    (void)state;
+    run_mappings(&none);
+    assert_true(whole_output.size > 0);
+    try_every_allocation(run_mappings, &none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +619,7 @@ int main(void)
         cmocka_unit_test(following_a_file_survives_every_failing_allocation),
         cmocka_unit_test(writing_samples_survives_every_failing_allocation),
         cmocka_unit_test(writing_a_record_larger_than_the_buffer_survives_every_failing_allocation),
+        cmocka_unit_test(changing_mappings_survives_every_failing_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

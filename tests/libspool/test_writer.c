@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -979,6 +980,36 @@ static void a_long_value_is_cut_at_a_character(void **state)
     sink_free(&s);
 }
 
+static void a_plain_writer_checks_annotations_and_leaves_them_out(void **state)
+{
+    struct sink s = {0};
+    struct spool_header header = {.version = 3};
+    struct spool_writer *w = spool_writer_new();
+    struct refusal r = {.w = w};
+
+    (void)state;
+    spool_writer_set_plain(w, true);
+    refused(&r, spool_writer_annotate(w, 7, "comm", "x"), "not open");
+    ok(spool_writer_open_callback(w, take, &s, &header));
+    r.bytes = spool_writer_bytes(w);
+    ok(spool_writer_annotate(w, 7, "comm", "x"));
+    refused(&r, spool_writer_annotate(w, 0, "comm", "x"), "process 0");
+    refused(&r, spool_writer_annotate(w, 7, "Comm", "x"), "key");
+    refused(&r, spool_writer_annotate(w, 7, "lost", "many"), "its value does not fit");
+    spoolint_writer_limit_ids(w, 0);
+    ok(spool_writer_annotate(w, 7, "comm", "x")); /* it needs no id */
+    spoolint_writer_limit_ids(w, 2);
+    assert_int_equal(add_module(w, 7, 0x1000, 0x2000, 0, "/a"), 0);
+    spool_writer_set_plain(w, false);
+    ok(spool_writer_annotate(w, 7, "x", NULL));
+    finish(w);
+    assert_written(&s, 'S', 'P', 'U', 'L', 'S', 'E', '3', 0, 0, 0,                  //
+                   1, 0, 14, 0x80, 0x20, 0x80, 0x40, 0, 0, 0, 0, 0, 0, 2, '/', 'a', //
+                   1, 1, 14, 0, 0, 0, 0, 0, 0, 0, 0, 9, '[', 's', 'p', 'o', 'o', 'l', ':', 'x',
+                   ']');
+    sink_free(&s);
+}
+
 /* ---- output ---- */
 
 /* Enough for several buffers. */
@@ -1039,6 +1070,49 @@ static void flush_hands_over_what_there_is(void **state)
     assert_int_equal(s.size, spool_writer_bytes(w));
     finish(w);
     assert_int_equal(s.calls, 2);
+    sink_free(&s);
+}
+
+/* A reader finds no cut tail in what is there after any flush. */
+static void flush_ends_behind_a_whole_record(void **state)
+{
+    struct sink s = {0};
+    struct spool_writer *w = writer_of(&s, 4);
+
+    (void)state;
+    for (uint64_t i = 0; i < 200; i++) {
+        struct spool_reader *r = spool_reader_new();
+        struct spool_record rec;
+
+        switch (i % 5) {
+        case 0:
+            add_module(w, 7, 0x1000 * i, 0x1000 * i + 0x1000, 0, "/some/where/lib.so");
+            break;
+        case 1:
+            ok(spool_writer_python(w, i, 7, true));
+            break;
+        case 2:
+            ok(spool_writer_annotate(w, 7, "comm", "name"));
+            break;
+        case 3:
+            ok(spool_writer_deactivate_module(w, 0));
+            break;
+        default:
+            ok(sample(w, i, loose(i)));
+            break;
+        }
+        ok(spool_writer_flush(w));
+        assert_int_equal(s.size, spool_writer_bytes(w));
+        assert_non_null(r);
+        ok(spool_reader_open_memory(r, s.data, s.size));
+        while (spool_reader_next(r, &rec) > 0)
+            ;
+        assert_int_equal(spool_reader_error_code(r), 0);
+        assert_false(spool_reader_cut_tail(r));
+        assert_int_equal(spool_reader_kept_bytes(r), s.size);
+        spool_reader_free(r);
+    }
+    finish(w);
     sink_free(&s);
 }
 
@@ -1122,10 +1196,45 @@ static void a_closed_pipe_is_an_error_that_stays(void **state)
     ok(spool_writer_open_fd(w, fds[1], &header_4));
     ok(sample(w, 1, loose(1)));
     assert_int_equal(spool_writer_finish(w), SPOOL_ERR_IO);
+    assert_string_equal(spool_writer_error(w),
+                        "writing failed at byte 0 of the spool: Broken pipe");
     assert_dead(w);
     spool_writer_free(w);
     close(fds[1]);
     signal(SIGPIPE, old);
+}
+
+/* The output takes a part of a piece, then no more: nothing of what follows may come behind that part. */
+static void an_output_that_fails_in_the_middle_of_a_piece_gets_nothing_more(void **state)
+{
+    struct rlimit old, small = {.rlim_cur = 400000};
+    void (*action)(int) = signal(SIGXFSZ, SIG_IGN);
+    struct sink s = {0};
+    struct spool_writer *w = writer_for(&s, &header_4);
+    FILE *f = tmpfile();
+    uint8_t *got = malloc(400001);
+
+    (void)state;
+    assert_non_null(f);
+    assert_non_null(got);
+    ok(write_much(w));
+    finish(w);
+    w = spool_writer_new();
+    ok(spool_writer_open_fd(w, fileno(f), &header_4));
+    ok(getrlimit(RLIMIT_FSIZE, &old));
+    small.rlim_max = old.rlim_max;
+    ok(setrlimit(RLIMIT_FSIZE, &small));
+    assert_int_equal(write_much(w), SPOOL_ERR_IO);
+    ok(setrlimit(RLIMIT_FSIZE, &old)); /* now there would be room */
+    assert_non_null(strstr(spool_writer_error(w), strerror(EFBIG)));
+    assert_dead(w);
+    spool_writer_free(w);
+    assert_int_equal(pread(fileno(f), got, 400001, 0), 400000);
+    assert_memory_equal(got, s.data, 400000);
+    fclose(f);
+    signal(SIGXFSZ, action);
+    sink_free(&s);
+    free(got);
 }
 
 static void on_alarm(int number)
@@ -1255,11 +1364,14 @@ int main(void)
         cmocka_unit_test(an_annotation_is_a_module_that_maps_nothing),
         cmocka_unit_test(annotations_come_back_from_a_reader_and_can_be_put_again),
         cmocka_unit_test(a_long_value_is_cut_at_a_character),
+        cmocka_unit_test(a_plain_writer_checks_annotations_and_leaves_them_out),
         cmocka_unit_test(output_is_handed_over_in_large_pieces_of_whole_records),
         cmocka_unit_test(flush_hands_over_what_there_is),
+        cmocka_unit_test(flush_ends_behind_a_whole_record),
         cmocka_unit_test(nothing_is_written_after_an_output_that_fails_at_any_call),
         cmocka_unit_test(a_full_disk_is_an_error_that_stays),
         cmocka_unit_test(a_closed_pipe_is_an_error_that_stays),
+        cmocka_unit_test(an_output_that_fails_in_the_middle_of_a_piece_gets_nothing_more),
         cmocka_unit_test(a_slow_pipe_with_signals_gets_every_byte),
         cmocka_unit_test(a_freed_writer_writes_nothing),
         cmocka_unit_test(a_deep_recursion_needs_no_stack),

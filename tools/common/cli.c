@@ -26,6 +26,7 @@
 
 static const char *program = "spooltools";
 static bool quiet;
+static int failure = EXIT_FAILED;
 static void (*before_message)(void);
 
 const char *cli_program(void)
@@ -182,7 +183,7 @@ static _Noreturn void end_without_memory(void)
         before_message();
     write_stderr(program, strlen(program));
     write_stderr(text, sizeof text - 1);
-    exit(EXIT_FAILED);
+    exit(failure);
 }
 
 void *cli_realloc(void *old, size_t count, size_t size_bytes)
@@ -319,8 +320,12 @@ static void help_option(struct tool_output *out, const struct cli_option *option
 static void help_group(struct tool_output *out, const char *title, const struct cli_option *option)
 {
     output_printf(out, "\n%s:\n", title);
-    for (; option->name != NULL; option++)
-        help_option(out, option);
+    for (; option->name != NULL; option++) {
+        if (option->name[0] == '\0')
+            output_printf(out, "\n%s:\n", option->help);
+        else
+            help_option(out, option);
+    }
 }
 
 static void help(const struct cli_tool *tool, struct tool_output *out)
@@ -368,6 +373,10 @@ static void version(const struct cli_tool *tool, struct tool_output *out)
     const char *features = sym_features();
 
     output_printf(out, "%s %s\n", tool->name, SPOOLTOOLS_VERSION);
+    if (tool->command) {
+        output_text(out, "spool versions written: 3 4\n");
+        return;
+    }
     output_text(out, "spool versions read: 1 2 3 4\nspool versions written: 3 4\n");
     output_printf(out, "optional features: %s\n", features[0] != '\0' ? features : "none");
 }
@@ -405,7 +414,7 @@ static const struct cli_option *find_in(const struct cli_option *table, const ch
                 return o;
             continue;
         }
-        if (strlen(o->name) == size && memcmp(o->name, name, size) == 0)
+        if (size > 0 && strlen(o->name) == size && memcmp(o->name, name, size) == 0)
             return o;
         *negated = true;
         if (o->negatable && size == strlen(o->name) + 3 && memcmp(name, "no-", 3) == 0 &&
@@ -570,7 +579,7 @@ static void hold_standard_descriptors(void)
 
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
-            exit(EXIT_FAILED);
+            exit(failure);
     }
 }
 
@@ -580,6 +589,7 @@ int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_op
     struct parser p = {.tool = tool, .options = out, .own = own, .next = argv};
     bool only_operands = false;
 
+    failure = tool->failure != 0 ? tool->failure : EXIT_FAILED;
     hold_standard_descriptors();
     cli_set_program(tool->name, false);
     forget_given();
@@ -589,20 +599,24 @@ int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_op
     while (*p.next != NULL) {
         const char *arg = *p.next++;
 
-        if (only_operands || arg[0] != '-' || arg[1] == '\0')
+        if (only_operands || arg[0] != '-' || arg[1] == '\0') {
             add_input(out, arg);
-        else if (strcmp(arg, "--") == 0)
+            only_operands |= tool->command;
+        } else if (strcmp(arg, "--") == 0) {
             only_operands = true;
-        else if (arg[1] == '-')
+        } else if (arg[1] == '-') {
             parse_long(&p, arg);
-        else
+        } else {
             parse_short(&p, arg);
+        }
     }
     cli_shared_check(out);
     if (tool->check != NULL)
         tool->check(out, own);
-    check_inputs(out);
-    check_output(out);
+    if (!tool->command) {
+        check_inputs(out);
+        check_output(out);
+    }
     quiet = out->quiet;
     return 0;
 }

@@ -30,7 +30,8 @@ enum cli_group {
     CLI_OWN = 1 << 5      /* the tool's own table */
 };
 
-/* One option as it is declared. A table ends with an entry whose name is NULL. */
+/* One option as it is declared. A table ends with an entry whose name is NULL. One whose name is "" has nothing but
+ * help: the heading of what follows in --help. */
 struct cli_option {
     int id;            /* the tool's number for it; entries may share one */
     char short_name;   /* 0: none */
@@ -69,12 +70,16 @@ struct cli_tool {
     void (*check)(const struct tool_options *options, void *own);
     const struct cli_example *examples; /* ends with a NULL command; NULL: none */
     const char *note;                   /* last paragraph of --help; NULL: none */
+    /* The operands are a command: options end before the first one, whatever it is. They are inputs[], at least none;
+     * no spool is read, and nothing is asked of standard input. */
+    bool command;
+    int failure; /* exit status without memory or standard descriptors; 0: EXIT_FAILED */
 };
 
 /* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does
  * not return for --help and --version (exit 0) and for usage errors (one line on standard error,
  * exit 2): an unknown or incomplete option, a bad value, options that contradict each other, no
- * SPOOL while standard input is a terminal. Also sets the program's name, whether warnings are
+ * SPOOL while standard input is a terminal (unless operands are a command). Also sets the program's name, whether warnings are
  * wanted, and makes sure that descriptors 0 to 2 are open, so that no file we open becomes
  * standard output by accident. */
 int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_options *out,
@@ -113,7 +118,7 @@ void cli_set_program(const char *name, bool quiet);
 void cli_set_before_message(void (*hook)(void));
 
 /* realloc for count * size bytes that never returns NULL: without memory the tool says so and
- * exits 1. */
+ * ends the process. */
 void *cli_realloc(void *old, size_t count, size_t size_bytes) __attribute__((returns_nonnull));
 
 /* The same for new memory that is all zero. */

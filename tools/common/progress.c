@@ -48,24 +48,6 @@ static void erase(void)
     put("\r\033[K", 4);
 }
 
-/* "12.3 MiB" */
-static void append_size(struct text_buffer *b, uint64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    unsigned unit = 0;
-    uint64_t rest = 0;
-
-    while (bytes >= 1024) {
-        rest = bytes % 1024;
-        bytes /= 1024;
-        unit++;
-    }
-    if (unit == 0)
-        text_printf(b, "%" PRIu64 " B", bytes);
-    else
-        text_printf(b, "%" PRIu64 ".%" PRIu64 " %s", bytes, rest * 10 / 1024, units[unit]);
-}
-
 static void compose(const struct progress *p, uint64_t now, uint64_t samples,
                     struct text_buffer *line)
 {
@@ -77,16 +59,16 @@ static void compose(const struct progress *p, uint64_t now, uint64_t samples,
     text_display(in->name, strlen(in->name), &name);
     text_printf(line, "%s: %s: ", cli_program(), name.data);
     text_free(&name);
-    append_size(line, bytes);
+    text_bytes(line, bytes);
     if (in->has_size && in->size_bytes > 0) {
         text_printf(line, " of ");
-        append_size(line, in->size_bytes);
+        text_bytes(line, in->size_bytes);
     }
     text_printf(line, ", %" PRIu64 " samples", samples);
     if (elapsed_ms == 0 || bytes == 0)
         return;
     text_printf(line, ", ");
-    append_size(line, (uint64_t)((double)bytes * 1000 / (double)elapsed_ms));
+    text_bytes(line, (uint64_t)((double)bytes * 1000 / (double)elapsed_ms));
     text_printf(line, "/s");
     if (in->has_size && in->size_bytes >= bytes)
         text_printf(line, ", %.0f s left",
@@ -111,11 +93,14 @@ static void draw(const struct progress *p, uint64_t now, uint64_t samples)
 {
     struct text_buffer line = {0};
 
-    if (p->input == NULL)
+    if (p->input == NULL && p->line == NULL)
         return;
     if (p->terminal)
         text_append_byte(&line, '\r');
-    compose(p, now, samples, &line);
+    if (p->line != NULL)
+        p->line(p->user, &line);
+    else
+        compose(p, now, samples, &line);
     if (p->terminal) {
         cut_to_width(&line);
         text_append(&line, "\033[K", 3);
@@ -137,6 +122,12 @@ void progress_begin(struct progress *p, const struct tool_options *o)
     /* The first line of --progress=always comes at once, the automatic one when it is worth it. */
     p->shown_ns = o->progress == PROGRESS_ALWAYS ? 0 : now_ns() + AUTO_AFTER_NS - REDRAW_NS;
     cli_set_before_message(erase);
+}
+
+void progress_lines(struct progress *p, progress_line_fn *line, void *user)
+{
+    p->line = line;
+    p->user = user;
 }
 
 void progress_input(struct progress *p, const struct tool_input *in)
@@ -173,6 +164,8 @@ void progress_input_end(struct progress *p)
 void progress_end(struct progress *p)
 {
     progress_input_end(p);
+    if (p->wanted && !p->terminal)
+        draw(p, now_ns(), 0);
     erase();
     p->wanted = false;
     cli_set_before_message(NULL);

@@ -8,20 +8,28 @@
 
 #include "inputs.h"
 #include "options.h"
+#include "text.h"
 
 #define PROGRESS_EVERY 1024
+
+/* Appends what the line says, without a line break. */
+typedef void progress_line_fn(void *user, struct text_buffer *line);
 
 struct progress {
     bool wanted;
     bool terminal;
     unsigned countdown;
     const struct tool_input *input; /* NULL: none open */
+    progress_line_fn *line;         /* NULL: what was read of the input */
+    void *user;
     uint64_t input_begin_ns;
     uint64_t shown_ns; /* last update; 0: none yet */
 };
 
 /* Once, before the first input. */
 void progress_begin(struct progress *p, const struct tool_options *o);
+/* For work without inputs: what the line says from now on. It is drawn by progress_update. */
+void progress_lines(struct progress *p, progress_line_fn *line, void *user);
 /* For each input that was opened. */
 void progress_input(struct progress *p, const struct tool_input *in);
 /* Before each inputs_close: nothing of this input is shown any more. */

@@ -3,23 +3,10 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
-
-void report_number(struct text_buffer *out, uint64_t number)
-{
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%" PRIu64, number);
-
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            text_append_byte(out, ',');
-        text_append_byte(out, digits[i]);
-    }
-}
 
 /* A name of any bytes; a line break in it must not end the line. */
 static void append_name(struct text_buffer *out, const char *name, size_t size)
@@ -37,26 +24,6 @@ static void append_path(struct text_buffer *out, const char *path, size_t size)
         append_name(out, path, size);
     else
         text_append(out, "[unnamed]", 9);
-}
-
-static void counted(struct text_buffer *out, uint64_t number, const char *singular,
-                    const char *plural)
-{
-    report_number(out, number);
-    text_printf(out, " %s", number == 1 ? singular : plural);
-}
-
-static void size_text(struct text_buffer *out, uint64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-
-    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024;
-        unit++;
-    }
-    text_printf(out, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -108,7 +75,7 @@ static void name_line(struct text_buffer *out, const struct input_report *r)
         share(out, &separator, "jit", r->named_jit, r->frames);
         text_printf(out, "%s, ", named > 0 ? ")" : "");
     }
-    counted(out, r->truncated_stacks, "stack", "stacks");
+    text_counted(out, r->truncated_stacks, "stack", "stacks");
     text_append(out, " truncated\n", 11);
 }
 
@@ -120,13 +87,13 @@ void report_spool(struct text_buffer *out, const struct tool_input *in, uint64_t
     spool_reader_counts(in->reader, &counts);
     append_name(out, in->name, strlen(in->name));
     text_printf(out, ": version %" PRIu32 ", ", spool_reader_header(in->reader)->version);
-    size_text(out, spool_reader_input_bytes(in->reader));
+    text_bytes(out, spool_reader_input_bytes(in->reader));
     text_append(out, ", ", 2);
-    counted(out, counts.samples, "sample", "samples");
+    text_counted(out, counts.samples, "sample", "samples");
     text_printf(out, " over %.2f s, ", (double)(high_ns - low_ns) / 1e9);
-    counted(out, count_processes(in->reader, counts.threads), "process", "processes");
+    text_counted(out, count_processes(in->reader, counts.threads), "process", "processes");
     text_append(out, ", ", 2);
-    counted(out, counts.threads, "thread", "threads");
+    text_counted(out, counts.threads, "thread", "threads");
     text_append_byte(out, '\n');
 }
 
@@ -135,11 +102,11 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
 {
     report_spool(out, in, a->file_low_ns, a->file_high_ns);
     text_append(out, "used ", 5);
-    counted(out, r->samples, "sample", "samples");
+    text_counted(out, r->samples, "sample", "samples");
     text_append(out, ", ", 2);
-    counted(out, r->stacks, "distinct stack", "distinct stacks");
+    text_counted(out, r->stacks, "distinct stack", "distinct stacks");
     text_append(out, ", ", 2);
-    counted(out, r->frames, "distinct frame", "distinct frames");
+    text_counted(out, r->frames, "distinct frame", "distinct frames");
     text_append_byte(out, '\n');
     name_line(out, r);
 }
@@ -157,7 +124,7 @@ void report_miss(struct text_buffer *out, const char *path, size_t path_size, co
     text_append(out, " (", 2);
     append_name(out, detail, strlen(detail));
     text_append(out, "): ", 3);
-    counted(out, samples, "sample", "samples");
+    text_counted(out, samples, "sample", "samples");
     text_append_byte(out, '\n');
 }
 
@@ -170,7 +137,7 @@ void report_unverified(struct text_buffer *out, const struct report_path *files,
         return;
     text_printf(out, "not verified: ");
     if (count > 0) {
-        counted(out, count, "file", "files");
+        text_counted(out, count, "file", "files");
         text_printf(out, " named without a recorded build id to compare");
     }
     for (size_t i = 0; i < count && i < SHOWN; i++) {
@@ -179,7 +146,7 @@ void report_unverified(struct text_buffer *out, const struct report_path *files,
     }
     if (count > SHOWN) {
         text_printf(out, " and ");
-        report_number(out, count - SHOWN);
+        text_number(out, count - SHOWN);
         text_printf(out, " more");
     }
     if (kernel)

@@ -43,9 +43,6 @@ struct report_path {
 void report_unverified(struct text_buffer *out, const struct report_path *files, size_t count,
                        bool kernel, const char *kernel_detail);
 
-/* 41233 as "41,233". */
-void report_number(struct text_buffer *out, uint64_t number);
-
 /* Prints the collected lines to standard error. */
 void report_print(const struct text_buffer *lines);
 

@@ -7,6 +7,7 @@
 #include "text.h"
 #include "cli.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,37 @@ void text_printf(struct text_buffer *b, const char *format, ...)
         b->size += (size_t)size;
     }
     va_end(again);
+}
+
+void text_number(struct text_buffer *b, uint64_t number)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, number);
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            text_append_byte(b, ',');
+        text_append_byte(b, digits[i]);
+    }
+}
+
+void text_counted(struct text_buffer *b, uint64_t number, const char *singular, const char *plural)
+{
+    text_number(b, number);
+    text_printf(b, " %s", number == 1 ? singular : plural);
+}
+
+void text_bytes(struct text_buffer *b, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    text_printf(b, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
 static void start(struct text_buffer *b)

@@ -26,6 +26,11 @@ void text_append_byte(struct text_buffer *b, char byte);
 void text_printf(struct text_buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Onto the end: 41233 as "41,233"; that and one of the words; a size as "1.2 MiB". */
+void text_number(struct text_buffer *b, uint64_t number);
+void text_counted(struct text_buffer *b, uint64_t number, const char *singular, const char *plural);
+void text_bytes(struct text_buffer *b, uint64_t bytes);
+
 #define TEXT_BAD UINT32_MAX
 
 /* Decodes what begins at in (size >= 1): *code is the character, or TEXT_BAD for a maximal bad

@@ -216,7 +216,7 @@ static void print_number(struct tool_output *out, uint64_t number)
 {
     struct text_buffer text = {0};
 
-    report_number(&text, number);
+    text_number(&text, number);
     output_write(out, text.data, text.size);
     text_free(&text);
 }

@@ -541,6 +541,11 @@ SPOOL_MUST_CHECK int spool_writer_deactivate_module(struct spool_writer *w, uint
 SPOOL_MUST_CHECK int spool_writer_annotate(struct spool_writer *w, int32_t pid, const char *key,
                                            const char *value);
 
+/* With plain, spool_writer_annotate checks its arguments, returns 0 and writes nothing: the spool has no module
+ * record but those of mappings. Records of spool_writer_put are written all the same. May be called at any time,
+ * and counts from then on. */
+void spool_writer_set_plain(struct spool_writer *w, bool plain);
+
 /* Low level: writes a decoded record as it is, for programs that filter or convert spools record by
  * record. Ids must be the next dense ones and references defined, as in a file; frame records give
  * module_id and rel (pinned) or abs; sample records time_ns, thread and stack (delta_ns, index, pid and
@@ -562,6 +567,68 @@ uint64_t spool_writer_bytes(const struct spool_writer *w);
  * refused record was not written and the writer goes on. The text is the latest error's, "no error" before
  * any. Never NULL, valid until the next call. */
 const char *spool_writer_error(const struct spool_writer *w);
+
+/* ---- writing: the mappings of recorded processes --------------------------------------------------- */
+
+/* In which order several mappings are retired or copied by one call; all else is the same. */
+enum spool_mapping_order {
+    SPOOL_MAPPING_BY_ID = 0, /* ascending module id, like stackpulse 0.2.0 to 0.5.x; our default */
+    SPOOL_MAPPING_BY_ADDRESS = 1 /* ascending start, like 0.9 and later */
+};
+
+/* The live executable mappings of all processes, each with its module id. Every change writes the module and
+ * deactivation records that stackpulse would write for it. While there is a table, mappings are defined and
+ * retired through it alone (annotations, JIT modules and samples go to the writer as ever). Mappings of one
+ * process are disjoint: a new one retires what it overlaps, and what is left of that on either side becomes
+ * a mapping, with a module id, of its own. Mappings of the kernel belong to no process, may overlap, and are
+ * never retired.
+ *
+ * A call that changes the table returns 0, or an error of the writer: the sticky one, ERR_MISUSE when the
+ * writer is not open, and what is said below. spool_writer_error has the text. Unlike the writer's own, an
+ * ERR_NOMEM of the table does not stick unless the next call of the writer says so, too.
+ * An apply or deactivate that fails has changed nothing in the table; a clone may have been done in part. */
+struct spool_mappings;
+
+/* A table without mappings, above a writer that may be open or not, is borrowed and must outlive it. NULL: out of
+ * memory. Free it with spool_mappings_free, which writes nothing and accepts NULL. */
+struct spool_mappings *spool_mappings_new(struct spool_writer *w, enum spool_mapping_order order);
+void spool_mappings_free(struct spool_mappings *m);
+
+/* A mapping was seen; its id and retired_at_frame are ignored, the path is copied. One that is live with equal
+ * fields is kept as it is, and so is one that differs only in an inode generation that the new one does not
+ * know (0). Stores the module id of the mapping in *id unless id is NULL; SPOOL_NO_ID when it was ignored because
+ * its end is not above its start, or was not taken.
+ * ERR_MISUSE for a field that the version cannot store and for a jit module, ERR_LIMIT when ids run out. */
+SPOOL_MUST_CHECK int spool_mappings_apply(struct spool_mappings *m,
+                                          const struct spool_module *mapping, uint32_t *id);
+
+/* The process was replaced (exec), has ended, or its mappings are about to be read again: forgets them and
+ * retires their modules. Without mappings, nothing is written. */
+SPOOL_MUST_CHECK int spool_mappings_deactivate(struct spool_mappings *m, int32_t pid);
+
+/* The child was forked: applies a copy of each of the parent's mappings to it. Returns as apply does. */
+SPOOL_MUST_CHECK int spool_mappings_clone(struct spool_mappings *m, int32_t parent, int32_t child);
+
+/* Finds the live mapping that has the address: of the process, or with `kernel` of the kernel (the highest id;
+ * pid is ignored). 1: it is in *out, whose path is the table's and valid until the mappings change; 0: there
+ * is none, *out is unchanged. */
+int spool_mappings_find(const struct spool_mappings *m, int32_t pid, bool kernel, uint64_t address,
+                        struct spool_module *out);
+
+/* The frame of an address for spool_writer_sample: pinned to the mapping that spool_mappings_find finds, or unpinned
+ * when there is none or the address in its file would exceed 64 bits. Good until the mappings change. */
+void spool_mappings_frame(const struct spool_mappings *m, int32_t pid, bool kernel,
+                          uint64_t address, struct spool_writer_frame *out);
+
+/* Walks the mappings of a process by ascending start, from *at = 0 on. 1: a mapping, like that of
+ * spool_mappings_find, and *at is moved on; 0: no more. The process's mappings must not change meanwhile. */
+int spool_mappings_next(const struct spool_mappings *m, int32_t pid, size_t *at,
+                        struct spool_module *out);
+
+/* A number that changes whenever a live mapping of the process was replaced, cut or removed, for those who keep
+ * answers of spool_mappings_find; not when one was added to free space. 0 for a process without mappings; another
+ * number never comes again in one table, not even for another process. */
+uint64_t spool_mappings_generation(const struct spool_mappings *m, int32_t pid);
 
 #ifdef __cplusplus
 }

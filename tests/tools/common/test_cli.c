@@ -560,6 +560,42 @@ static void help_fits_80_columns_and_names_every_option(void **state)
 #define FEATURES "none"
 #endif
 
+static void a_command_takes_all_that_follows_its_name(void **state)
+{
+    static const struct cli_option options[] = {
+        {.name = "", .help = "Sizes"},
+        {.id = ID_SIZE, .short_name = 's', .name = "size", .value = "N", .help = "a size"},
+        {.name = NULL},
+    };
+    const struct cli_tool runner = {.name = "testtool",
+                                    .purpose = "runs commands",
+                                    .usage = usage,
+                                    .own = options,
+                                    .handle = handle,
+                                    .command = true};
+    struct tool_options o;
+    struct own own = {0};
+
+    (void)state;
+    cli_parse(&runner,
+              make_argv(
+                  (const char *const[]){"-s", "1K", "cmd", "-s", "2", "--", "--help", "-", NULL}),
+              argv, &o, &own);
+    assert_int_equal(own.size, 1024);
+    assert_int_equal(o.input_count, 6);
+    assert_string_equal(o.inputs[0], "cmd");
+    assert_string_equal(o.inputs[3], "--");
+    assert_string_equal(o.inputs[4], "--help");
+    cli_free(&o);
+    cli_parse(&runner, make_argv((const char *const[]){"--", "-cmd", "-s", NULL}), argv, &o, &own);
+    assert_int_equal(o.input_count, 2);
+    assert_string_equal(o.inputs[0], "-cmd");
+    cli_free(&o);
+    cli_parse(&runner, make_argv((const char *const[]){NULL}), argv, &o, &own);
+    assert_int_equal(o.input_count, 0);
+    cli_free(&o);
+}
+
 static void version_tells_what_is_read_and_written(void **state)
 {
     struct outcome outcome;
@@ -750,6 +786,7 @@ int main(void)
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(control_characters_do_not_reach_the_terminal),
         cmocka_unit_test(help_fits_80_columns_and_names_every_option),
+        cmocka_unit_test(a_command_takes_all_that_follows_its_name),
         cmocka_unit_test(version_tells_what_is_read_and_written),
         cmocka_unit_test(help_to_a_full_disk_is_an_error),
         cmocka_unit_test(a_full_standard_error_is_waited_for_but_not_forever),

@@ -9,7 +9,7 @@ static void expect_number(uint64_t number, const char *text)
 {
     struct text_buffer b = {0};
 
-    report_number(&b, number);
+    text_number(&b, number);
     assert_string_equal(b.data, text);
     text_free(&b);
 }

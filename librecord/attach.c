@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which events cover a process (recording 1.2): one for each thread and CPU, handed on to what the thread
+ * creates; where descriptors are short, one a CPU for all processes if that is permitted, else one a thread with
+ * a ring of its own. All events of a CPU write into that CPU's ring, which belongs to an event that never ends.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel_limits.h"
+#include "procfs.h"
+#include "session.h"
+
+/* Descriptors left for everything that is not an event. */
+#define FILES_RESERVED 24
+/* Rings of single threads: room for a few samples is enough for the 100 ms between two looks. */
+#define THREAD_RING_SIZE ((size_t)1 << 20)
+
+/* ---- counters ---- */
+
+static int add_counter(struct record_session *s, const struct counter *c)
+{
+    if (s->counter_count == s->counter_capacity) {
+        size_t capacity = s->counter_capacity == 0 ? 64 : 2 * s->counter_capacity;
+        struct counter *grown = realloc(s->counters, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return recordint_out_of_memory(s);
+        s->counters = grown;
+        s->counter_capacity = capacity;
+    }
+    s->counters[s->counter_count++] = *c;
+    return 0;
+}
+
+static void close_counter(struct record_session *s, struct counter *c)
+{
+    uint64_t lost;
+
+    if (recordint_event_lost(c->fd, &lost))
+        s->lost_closed += lost;
+    if (c->ring != NULL) {
+        recordint_order_remove(s->order, c->ring);
+        recordint_ring_unmap(c->ring);
+        free(c->ring);
+    }
+    close(c->fd);
+}
+
+/* Closes all counters from index on: what a failed attach has opened. */
+static void close_from(struct record_session *s, size_t index)
+{
+    while (s->counter_count > index)
+        close_counter(s, &s->counters[--s->counter_count]);
+}
+
+/* ---- rings of CPUs ---- */
+
+static void free_cpus(struct record_session *s)
+{
+    for (size_t i = 0; i < s->cpu_count; i++) {
+        if (s->cpus[i].ring.control != NULL) {
+            recordint_order_remove(s->order, &s->cpus[i].ring);
+            recordint_ring_unmap(&s->cpus[i].ring);
+        }
+        if (s->cpus[i].fd >= 0)
+            close(s->cpus[i].fd);
+    }
+    free(s->cpus);
+    s->cpus = NULL;
+    s->cpu_count = 0;
+}
+
+static int open_cpu(struct record_session *s, struct cpu_ring *c, size_t ring_size)
+{
+    int rc = recordint_event_open_owner(c->cpu, ring_size, &s->error);
+
+    if (rc < 0)
+        return rc;
+    c->fd = rc;
+    rc = recordint_event_map(c->fd, ring_size, &c->ring, &s->error);
+    if (rc < 0)
+        return rc;
+    return recordint_order_add(s->order, &c->ring) < 0 ? recordint_out_of_memory(s) : 0;
+}
+
+/* A ring for each online CPU. One that goes offline meanwhile is left out. */
+static int open_cpus(struct record_session *s)
+{
+    size_t ring_size = s->options.ring_size_bytes;
+    int *cpus;
+    size_t count = recordint_limits_online_cpus(&cpus);
+    int rc = 0;
+
+    if (count == 0)
+        return recordint_out_of_memory(s);
+    s->cpus = calloc(count, sizeof *s->cpus);
+    if (s->cpus == NULL)
+        rc = recordint_out_of_memory(s);
+    if (ring_size == 0)
+        ring_size =
+            recordint_limits_ring_size(s->options.frequency_hz, s->options.stack_size_bytes);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct cpu_ring *c = &s->cpus[s->cpu_count];
+
+        *c = (struct cpu_ring){.cpu = cpus[i], .fd = -1};
+        s->cpu_count++;
+        rc = open_cpu(s, c, ring_size);
+        if (rc == RECORD_ERR_NO_PROCESS) {
+            s->cpu_count--;
+            rc = 0;
+        }
+    }
+    free(cpus);
+    if (rc == 0 && s->cpu_count == 0)
+        rc = recordint_error_set(&s->error, RECORD_ERR_UNSUPPORTED, 0, "no CPU is online");
+    if (rc < 0) {
+        free_cpus(s);
+        return rc;
+    }
+    /* All rings as large as the smallest: the kernel's allowance is used up by the first ones otherwise
+     * only in what it says here. */
+    s->counts.ring_size_bytes = s->cpus[0].ring.size;
+    for (size_t i = 1; i < s->cpu_count; i++)
+        if (s->cpus[i].ring.size < s->counts.ring_size_bytes)
+            s->counts.ring_size_bytes = s->cpus[i].ring.size;
+    if (s->counts.ring_size_bytes < ring_size)
+        recordint_log(
+            s, RECORD_LOG_WARNING,
+            "ring buffers of %zu KiB a CPU in place of %zu KiB: no more memory may be locked "
+            "(kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)",
+            (size_t)s->counts.ring_size_bytes / 1024, ring_size / 1024);
+    return 0;
+}
+
+/* ---- modes ---- */
+
+static struct event_where where_is(struct record_session *s, pid_t tid, int cpu, bool on_exec)
+{
+    return (struct event_where){
+        .tid = tid,
+        .cpu = cpu,
+        .inherit = s->options.no_inherit ? EVENT_INHERIT_THREADS : EVENT_INHERIT_ALL,
+        .disabled = true,
+        .enable_on_exec = on_exec,
+        .ring_size_bytes = s->counts.ring_size_bytes,
+    };
+}
+
+/* Opens an event whose records go to a CPU's ring. Returns 1, 0 when thread or CPU are gone, or an error. */
+static int open_on_cpu(struct record_session *s, const struct event_where *where,
+                       const struct cpu_ring *c)
+{
+    struct counter counter = {.tid = where->tid, .on_exec = where->enable_on_exec};
+    int rc = recordint_event_open(&s->config, where, &s->error);
+
+    if (rc == RECORD_ERR_NO_PROCESS)
+        return 0;
+    if (rc < 0)
+        return rc;
+    counter.fd = rc;
+    rc = recordint_event_redirect(counter.fd, c->fd, &s->error);
+    if (rc == 0)
+        rc = add_counter(s, &counter);
+    if (rc < 0) {
+        close(counter.fd);
+        return rc;
+    }
+    return 1;
+}
+
+/* An event for each CPU. Returns how many CPUs have one (0: the thread is gone), or an error. */
+static int cover_inherit(struct record_session *s, pid_t tid, bool on_exec)
+{
+    int opened = 0;
+
+    for (size_t i = 0; i < s->cpu_count; i++) {
+        struct event_where where = where_is(s, tid, s->cpus[i].cpu, on_exec);
+        int rc = open_on_cpu(s, &where, &s->cpus[i]);
+
+        if (rc < 0)
+            return rc;
+        opened += rc;
+    }
+    return opened;
+}
+
+static int cover_alone(struct record_session *s, pid_t tid)
+{
+    struct event_where where = where_is(s, tid, -1, false);
+    struct counter counter = {.tid = tid};
+    int rc;
+
+    where.inherit = EVENT_INHERIT_NONE;
+    where.ring_size_bytes = THREAD_RING_SIZE;
+    rc = recordint_event_open(&s->config, &where, &s->error);
+    if (rc == RECORD_ERR_NO_PROCESS)
+        return 0;
+    if (rc < 0)
+        return rc;
+    counter.fd = rc;
+    counter.ring = calloc(1, sizeof *counter.ring);
+    if (counter.ring == NULL) {
+        close(counter.fd);
+        return recordint_out_of_memory(s);
+    }
+    rc = recordint_event_map(counter.fd, THREAD_RING_SIZE, counter.ring, &s->error);
+    if (rc == 0 && recordint_order_add(s->order, counter.ring) < 0)
+        rc = recordint_out_of_memory(s);
+    if (rc == 0) {
+        rc = add_counter(s, &counter);
+        if (rc == 0)
+            return 1;
+        recordint_order_remove(s->order, counter.ring);
+    }
+    recordint_ring_unmap(counter.ring);
+    free(counter.ring);
+    close(counter.fd);
+    return rc;
+}
+
+static int cover_system(struct record_session *s)
+{
+    for (size_t i = 0; i < s->counter_count; i++)
+        if (s->counters[i].tid == -1)
+            return 0; /* is on already */
+    for (size_t i = 0; i < s->cpu_count; i++) {
+        struct event_where where = where_is(s, -1, s->cpus[i].cpu, false);
+        int rc;
+
+        where.inherit = EVENT_INHERIT_NONE;
+        rc = open_on_cpu(s, &where, &s->cpus[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static bool descriptors_are_short(const struct record_session *s)
+{
+    return s->error.code == RECORD_ERR_LIMIT &&
+           (s->error.system == EMFILE || s->error.system == ENFILE);
+}
+
+/* Covers the uncovered threads of a process in one mode. Returns their number or an error; on an error nothing
+ * of it stays. */
+static int cover(struct record_session *s, struct process *p, enum record_mode mode, bool on_exec)
+{
+    size_t before = s->counter_count;
+    int covered = 0;
+    int rc = mode == RECORD_MODE_SYSTEM_WIDE ? cover_system(s) : 0;
+
+    for (struct thread *t = p->threads; rc >= 0 && t != NULL; t = t->next) {
+        if (t->covered)
+            continue;
+        if (mode == RECORD_MODE_INHERIT)
+            rc = cover_inherit(s, t->tid, on_exec);
+        else if (mode == RECORD_MODE_PER_THREAD)
+            rc = cover_alone(s, t->tid);
+        covered++;
+    }
+    if (rc < 0) {
+        close_from(s, before);
+        return rc;
+    }
+    for (struct thread *t = p->threads; t != NULL; t = t->next)
+        t->covered = true;
+    p->mode = mode;
+    if (mode > s->counts.mode)
+        s->counts.mode = mode;
+    return covered;
+}
+
+static size_t uncovered(const struct process *p)
+{
+    size_t n = 0;
+
+    for (const struct thread *t = p->threads; t != NULL; t = t->next)
+        n += !t->covered;
+    return n;
+}
+
+static void say_mode(struct record_session *s, const struct process *p, size_t threads)
+{
+    recordint_log(s, RECORD_LOG_WARNING,
+                  "%zu threads of process %d on %zu CPUs need more than the %llu descriptors of "
+                  "RLIMIT_NOFILE: recording in mode %s",
+                  threads, (int)p->pid, s->cpu_count, (unsigned long long)s->files_limit,
+                  record_mode_name(p->mode));
+}
+
+int recordint_attach_threads(struct record_session *s, struct process *p, bool on_exec)
+{
+    size_t threads = uncovered(p);
+    size_t used = s->counter_count + s->cpu_count + FILES_RESERVED;
+    struct record_errbuf first;
+    int rc;
+
+    if (s->cpus == NULL) {
+        rc = open_cpus(s);
+        if (rc < 0)
+            return rc;
+    }
+    if (p->mode == RECORD_MODE_SYSTEM_WIDE || p->mode == RECORD_MODE_PER_THREAD)
+        return cover(s, p, p->mode, false);
+    rc = recordint_error_set(
+        &s->error, RECORD_ERR_LIMIT, EMFILE,
+        "%zu threads on %zu CPUs need more descriptors than RLIMIT_NOFILE allows "
+        "(%llu); raise its hard limit",
+        threads, s->cpu_count, (unsigned long long)s->files_limit);
+    if (s->counts.mode != RECORD_MODE_SYSTEM_WIDE &&
+        (on_exec || threads <= (s->files_limit > used ? s->files_limit - used : 0) / s->cpu_count))
+        rc = cover(s, p, RECORD_MODE_INHERIT, on_exec);
+    if (rc >= 0 || !descriptors_are_short(s) || on_exec)
+        return rc;
+
+    first = s->error;
+    rc = cover(s, p, RECORD_MODE_SYSTEM_WIDE, false);
+    if (rc < 0 && threads + used <= s->files_limit)
+        rc = cover(s, p, RECORD_MODE_PER_THREAD, false);
+    if (rc < 0) {
+        s->error = first;
+        return first.code;
+    }
+    say_mode(s, p, threads);
+    return rc;
+}
+
+int recordint_attach_enable(struct record_session *s, bool on)
+{
+    for (size_t i = 0; i < s->counter_count; i++) {
+        int system;
+
+        if (s->counters[i].on_exec && on)
+            continue; /* starts by itself, and not before */
+        system = on ? recordint_event_enable(s->counters[i].fd)
+                    : recordint_event_disable(s->counters[i].fd);
+        if (system != 0)
+            return recordint_error_set(&s->error, RECORD_ERR_UNSUPPORTED, system,
+                                       "sampling cannot be switched %s: %s", on ? "on" : "off",
+                                       strerror(system));
+    }
+    return 0;
+}
+
+void recordint_attach_forget(struct record_session *s, const struct process *p)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->counter_count; i++) {
+        const struct thread *t = p->threads;
+
+        while (t != NULL && t->tid != s->counters[i].tid)
+            t = t->next;
+        if (t != NULL)
+            close_counter(s, &s->counters[i]);
+        else
+            s->counters[kept++] = s->counters[i];
+    }
+    s->counter_count = kept;
+}
+
+void recordint_attach_sweep(struct record_session *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->counter_count; i++) {
+        struct counter *c = &s->counters[i];
+        struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+        /* POLLHUP: its thread and all that inherited it are gone. What they left in a ring is read first. */
+        if (c->tid > 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0 &&
+            (c->ring == NULL || recordint_ring_unread(c->ring) == 0))
+            close_counter(s, c);
+        else
+            s->counters[kept++] = *c;
+    }
+    s->counter_count = kept;
+}
+
+void recordint_attach_close_all(struct record_session *s)
+{
+    close_from(s, 0);
+    free(s->counters);
+    s->counters = NULL;
+    s->counter_capacity = 0;
+    free_cpus(s);
+}
+
+uint64_t recordint_attach_lost(struct record_session *s)
+{
+    uint64_t by_events = s->lost_closed, lost;
+
+    for (size_t i = 0; i < s->counter_count; i++)
+        if (recordint_event_lost(s->counters[i].fd, &lost))
+            by_events += lost;
+    /* Both count records of any kind: LOST as far as there was room for it, the events whatever happens. */
+    return by_events > s->lost_in_records ? by_events : s->lost_in_records;
+}

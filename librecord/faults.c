@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why stacks were not walked to their roots: counts, names, the report, and what is told of it while recording.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session.h"
+
+#define LOG_EVERY_NS UINT64_C(1000000000)
+
+static const struct {
+    const char *name;
+    const char *text;
+} faults[RECORD_FAULT_COUNT] = {
+    [RECORD_FAULT_REGISTERS_MISSING] = {"registers_missing", "no user registers in the sample"},
+    [RECORD_FAULT_REGISTER_CAPTURE] = {"register_capture", "registers of a 32-bit task"},
+    [RECORD_FAULT_STACK_READ] = {"stack_read", "an address outside the stack was needed"},
+    [RECORD_FAULT_STACK_TRUNCATED] = {"stack_truncated", "the copied part of the stack ended"},
+    [RECORD_FAULT_NO_PROGRESS] = {"no_progress", "the same frame came again"},
+    [RECORD_FAULT_NULL_RETURN_ADDRESS] = {"null_return_address", "return address 0 below a caller"},
+    [RECORD_FAULT_MOVED_BACKWARDS] = {"moved_backwards",
+                                      "a caller's frame lies below its callee's"},
+    [RECORD_FAULT_OVERFLOW] = {"overflow", "an address beyond 64 bits"},
+    [RECORD_FAULT_DEPTH_LIMIT] = {"depth_limit", "deeper than the limit of frames"},
+    [RECORD_FAULT_NO_RULE] = {"no_rule", "neither unwind information nor a frame pointer"},
+    [RECORD_FAULT_UPROBE] = {"uprobe", "a return address replaced by a uretprobe"},
+};
+
+uint64_t record_faults_get(const struct record_faults *f, enum record_fault fault)
+{
+    return (unsigned)fault < RECORD_FAULT_COUNT ? f->count[fault] : 0;
+}
+
+uint64_t record_faults_total(const struct record_faults *f)
+{
+    uint64_t total = 0;
+
+    for (unsigned i = 0; i < RECORD_FAULT_COUNT; i++)
+        total += f->count[i];
+    return total;
+}
+
+bool record_faults_any(const struct record_faults *f)
+{
+    return record_faults_total(f) > 0;
+}
+
+void record_faults_reset(struct record_faults *f)
+{
+    *f = (struct record_faults){{0}};
+}
+
+int record_faults_next(const struct record_faults *f, unsigned *at, enum record_fault *fault,
+                       uint64_t *count)
+{
+    while (*at < RECORD_FAULT_COUNT) {
+        unsigned i = (*at)++;
+
+        if (f->count[i] > 0) {
+            *fault = (enum record_fault)i;
+            *count = f->count[i];
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const char *record_fault_name(enum record_fault fault)
+{
+    return (unsigned)fault < RECORD_FAULT_COUNT ? faults[fault].name : "unknown";
+}
+
+const char *record_fault_text(enum record_fault fault)
+{
+    return (unsigned)fault < RECORD_FAULT_COUNT ? faults[fault].text : "unknown";
+}
+
+size_t record_faults_report(const struct record_faults *f, uint64_t samples, char *text,
+                            size_t size)
+{
+    bool told[RECORD_FAULT_COUNT] = {false};
+    size_t length = 0;
+
+    if (size > 0)
+        text[0] = '\0';
+    for (;;) {
+        unsigned most = RECORD_FAULT_COUNT;
+        int n;
+
+        for (unsigned i = 0; i < RECORD_FAULT_COUNT; i++)
+            if (!told[i] && f->count[i] > 0 &&
+                (most == RECORD_FAULT_COUNT || f->count[i] > f->count[most]))
+                most = i;
+        if (most == RECORD_FAULT_COUNT)
+            return length;
+        told[most] = true;
+        n = snprintf(length < size ? text + length : NULL, length < size ? size - length : 0,
+                     "%" PRIu64 " (%.2f %%): %s\n", f->count[most],
+                     samples > 0 ? 100.0 * (double)f->count[most] / (double)samples : 0.0,
+                     faults[most].text);
+        if (n > 0)
+            length += (size_t)n;
+    }
+}
+
+void recordint_fault(struct record_session *s, enum record_fault fault, const struct perfrec *rec)
+{
+    uint64_t now;
+
+    s->counts.faults.count[fault]++;
+    if (s->log == NULL)
+        return;
+    now = recordint_now_ns();
+    if (s->fault_logged_ns[fault] != 0 && now - s->fault_logged_ns[fault] < LOG_EVERY_NS)
+        return;
+    s->fault_logged_ns[fault] = now;
+    recordint_log(s, RECORD_LOG_DEBUG, "thread %d at 0x%" PRIx64 ": %s (%" PRIu64 " so far)",
+                  (int)rec->tid, rec->sample.ip, faults[fault].text, s->counts.faults.count[fault]);
+}

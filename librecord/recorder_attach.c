@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How processes become targets: stopped while their threads and mappings are read, commands before their exec,
+ * and threads that appeared later.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procfs.h"
+#include "session.h"
+
+#define STOP_TIMEOUT_MS 1000
+/* Passes over /proc/PID/task until two agree; a process that makes threads faster is left to FORK records. */
+#define THREAD_PASSES 20
+
+static int no_process(struct record_session *s, pid_t pid)
+{
+    return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, ESRCH, "there is no process %d",
+                               (int)pid);
+}
+
+/* Takes in the threads that /proc lists. Returns how many were not known, or an error. */
+static int list_threads(struct record_session *s, struct process *p)
+{
+    pid_t *tids = NULL;
+    ssize_t count = recordint_procfs_threads(p->pid, &tids);
+    int added = 0;
+
+    if (count <= 0) {
+        free(tids);
+        return no_process(s, p->pid);
+    }
+    for (ssize_t i = 0; i < count; i++) {
+        struct thread *known = recordint_idmap_get(&s->threads, (uint32_t)tids[i]);
+        struct thread *t;
+
+        if (known != NULL && known->process == p)
+            continue;
+        t = recordint_thread_get(s, p, tids[i]);
+        if (t == NULL) {
+            free(tids);
+            return recordint_out_of_memory(s);
+        }
+        if (recordint_procfs_comm(p->pid, tids[i], t->name) != 0)
+            t->name[0] = '\0';
+        added++;
+    }
+    free(tids);
+    return added;
+}
+
+/* Events for all threads, until two passes find no more. Returns the number covered, or an error. */
+static int cover_threads(struct record_session *s, struct process *p)
+{
+    int covered = 0;
+
+    for (int pass = 0; pass < THREAD_PASSES; pass++) {
+        int rc = list_threads(s, p);
+
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && pass > 0)
+            break;
+        rc = recordint_attach_threads(s, p, false);
+        if (rc < 0)
+            return rc;
+        covered += rc;
+    }
+    return covered;
+}
+
+/* What is known of a process when it becomes a target goes into the spool. */
+static int describe(struct record_session *s, struct process *p)
+{
+    char *cmdline;
+    bool added;
+    int rc = recordint_note_session(s, p->pid);
+
+    if (rc == 0)
+        rc = recordint_process_read_maps(s, p, true, 0, &added);
+    if (rc == 0 && recordint_procfs_comm(p->pid, 0, p->name) == 0)
+        rc = recordint_note_comm(s, p);
+    cmdline = rc == 0 ? malloc(4096) : NULL;
+    if (cmdline != NULL && recordint_procfs_cmdline(p->pid, cmdline, 4096) == 0 &&
+        cmdline[0] != '\0')
+        rc = recordint_note_cmdline(s, p, cmdline);
+    free(cmdline);
+    for (struct thread *t = p->threads; rc == 0 && t != NULL; t = t->next)
+        if (t->name[0] != '\0' && !t->noted)
+            rc = recordint_note_thread(s, t);
+    return rc;
+}
+
+static int begin(struct record_session *s)
+{
+    if (s->order != NULL)
+        return 0;
+    recordint_event_layout(&s->config, &s->layout);
+    s->order = recordint_order_new(&s->layout);
+    s->begun_ns = recordint_now_ns();
+    s->round_ns = s->begun_ns;
+    s->second_ns = s->begun_ns;
+    return s->order == NULL ? recordint_out_of_memory(s) : 0;
+}
+
+/* The first event decides what all records look like. */
+static int settle(struct record_session *s)
+{
+    struct perfrec_layout layout;
+
+    recordint_event_layout(&s->config, &layout);
+    if (s->config.kernel_refused && !s->any_mode_told) {
+        s->any_mode_told = true;
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "kernel frames are not permitted here: user frames only");
+    }
+    s->layout = layout;
+    return 0;
+}
+
+/* Takes back what was begun for a process; the error stays. */
+static void give_up(struct record_session *s, struct process *p)
+{
+    struct record_errbuf error = s->error;
+
+    recordint_attach_forget(s, p);
+    (void)recordint_process_end(s, p, recordint_now_ns());
+    s->counts.processes--;
+    s->error = error;
+}
+
+/* A process that is attached, or not: what was begun for it goes away again. */
+static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
+{
+    struct process *p = recordint_process_find(s, pid);
+    struct procfs_stat before, after;
+    bool stopped = false, was_stopped = false;
+    int rc = 0, system;
+
+    if (p != NULL)
+        return record_session_refresh_threads(s, pid);
+    if (recordint_procfs_stat(pid, 0, &before) != 0 || before.state == 'Z')
+        return no_process(s, pid);
+    if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid()) {
+        system = recordint_procfs_stop(pid, STOP_TIMEOUT_MS, &was_stopped);
+        if (system == ESRCH)
+            return no_process(s, pid);
+        if (system == EPERM)
+            return recordint_error_set(
+                &s->error, RECORD_ERR_PERMISSION, EPERM,
+                "process %d belongs to another user: record as that user or as root", (int)pid);
+        if (system != 0)
+            recordint_log(s, RECORD_LOG_WARNING,
+                          "process %d cannot be stopped (%s): attaching while it runs", (int)pid,
+                          strerror(system));
+        stopped = system == 0;
+    }
+    p = recordint_process_new(s, pid);
+    if (p == NULL)
+        rc = recordint_out_of_memory(s);
+    if (rc == 0) {
+        p->namespace_pid = recordint_procfs_namespace_pid(pid);
+        s->threads_unsure = s->threads_unsure || !stopped;
+        rc = cover_threads(s, p);
+    }
+    if (rc >= 0)
+        rc = settle(s);
+    if (rc >= 0 && !stopped &&
+        (flags & RECORD_ATTACH_DISABLED) == 0) /* then nothing falls between */
+        rc = recordint_attach_enable(s, true);
+    if (rc >= 0)
+        rc = describe(s, p);
+    if (rc >= 0 &&
+        (recordint_procfs_stat(pid, 0, &after) != 0 || after.start_ticks != before.start_ticks))
+        rc = no_process(s, pid);
+    if (rc >= 0 && stopped && (flags & RECORD_ATTACH_DISABLED) == 0)
+        rc = recordint_attach_enable(s, true);
+    if (rc < 0 && p != NULL && s->sticky == 0) {
+        give_up(s, p);
+    }
+    if (stopped && !was_stopped)
+        recordint_procfs_resume(pid);
+    return rc < 0 ? rc : 0;
+}
+
+/* Descendants, until a look finds no new one. Those that end meanwhile are no error. */
+static int attach_descendants(struct record_session *s, pid_t pid, unsigned flags)
+{
+    for (bool more = true; more;) {
+        pid_t *pids = NULL;
+        ssize_t count = recordint_procfs_descendants(pid, &pids);
+
+        if (count < 0)
+            return recordint_out_of_memory(s);
+        more = false;
+        for (ssize_t i = 0; i < count; i++) {
+            int rc;
+
+            if (pids[i] == getpid() || recordint_process_find(s, pids[i]) != NULL)
+                continue;
+            rc = attach_process(s, pids[i], flags);
+            if (rc < 0 && rc != RECORD_ERR_NO_PROCESS) {
+                free(pids);
+                return rc;
+            }
+            more = more || rc == 0;
+        }
+        free(pids);
+    }
+    return 0;
+}
+
+int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
+{
+    int rc = recordint_ready(s);
+
+    if (rc < 0)
+        return rc;
+    if (pid <= 0)
+        return recordint_error_set(&s->error, RECORD_ERR_MISUSE, 0, "%d is no process id",
+                                   (int)pid);
+    rc = begin(s);
+    if (rc == 0)
+        rc = attach_process(s, pid, flags);
+    if (rc == 0 && (flags & RECORD_ATTACH_DESCENDANTS) != 0)
+        rc = attach_descendants(s, pid, flags);
+    if (rc == 0 && (flags & RECORD_ATTACH_DISABLED) == 0)
+        s->enabled = true;
+    return rc;
+}
+
+int record_session_attach_command(struct record_session *s, struct record_command *c)
+{
+    pid_t pid = record_command_pid(c);
+    struct process *p;
+    int rc = recordint_ready(s);
+
+    if (rc < 0)
+        return rc;
+    if (pid == 0 || recordint_process_find(s, pid) != NULL)
+        return recordint_error_set(&s->error, RECORD_ERR_MISUSE, 0,
+                                   "the command is not prepared, or attached already");
+    rc = begin(s);
+    if (rc < 0)
+        return rc;
+    p = recordint_process_new(s, pid);
+    if (p == NULL || recordint_thread_get(s, p, pid) == NULL)
+        return recordint_out_of_memory(s);
+    p->before_exec = true;
+    p->namespace_pid = recordint_procfs_namespace_pid(pid);
+    rc = recordint_attach_threads(s, p, true);
+    if (rc == 0)
+        rc = no_process(s, pid);
+    if (rc > 0)
+        rc = settle(s);
+    if (rc == 0)
+        rc = recordint_note_session(s, pid);
+    if (rc == 0 && s->options.cmdline != NULL)
+        rc = recordint_note_cmdline(s, p, s->options.cmdline);
+    if (rc < 0 && s->sticky == 0) {
+        give_up(s, p);
+        return rc;
+    }
+    s->enabled = true;
+    return rc;
+}
+
+int record_session_refresh_threads(struct record_session *s, pid_t pid)
+{
+    struct process *p;
+    int rc = recordint_ready(s);
+
+    if (rc < 0)
+        return rc;
+    p = recordint_process_find(s, pid);
+    if (p == NULL)
+        return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, 0, "process %d is no target",
+                                   (int)pid);
+    if (p->before_exec)
+        return 0;
+    s->threads_unsure = true;
+    rc = cover_threads(s, p);
+    if (rc > 0 && s->enabled) {
+        int enabled = recordint_attach_enable(s, true);
+
+        if (enabled < 0)
+            return enabled;
+    }
+    return rc;
+}
+
+int record_session_enable(struct record_session *s)
+{
+    struct process *p;
+    size_t at = 0;
+    int rc = recordint_ready(s);
+
+    /* Switched off events tell nothing, so what changed meanwhile is read. */
+    while (rc == 0 && !s->enabled && (p = recordint_idmap_next(&s->processes, &at)) != NULL)
+        p->rescan_due = !p->before_exec;
+    if (rc == 0 && !s->enabled && s->order != NULL)
+        rc = recordint_recover(s);
+    if (rc == 0)
+        rc = recordint_attach_enable(s, true);
+    if (rc == 0)
+        s->enabled = true;
+    return rc;
+}
+
+int record_session_disable(struct record_session *s)
+{
+    int rc = recordint_ready(s);
+
+    if (rc == 0)
+        rc = recordint_attach_enable(s, false);
+    if (rc == 0) {
+        s->enabled = false;
+        s->threads_unsure = true;
+    }
+    return rc;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows to compact rules. A rule says exactly what its row says, or is RULE_GENERIC.
+ */
+#include "rule.h"
+
+#include <string.h>
+
+#define WORD 8
+
+const uint8_t recordint_rule_x86_saved[RULE_SAVED_MAX] = {REG_X86_RBX, REG_X86_RBP, 12, 13, 14, 15};
+
+/* CFA + offset as a count of words below the CFA. */
+static bool word_offset(const struct cfi_rule *rule, int16_t *out)
+{
+    if (rule->kind != CFI_OFFSET || rule->offset % WORD != 0 || rule->offset >= 0 ||
+        rule->offset / WORD < INT16_MIN)
+        return false;
+    *out = (int16_t)(rule->offset / WORD);
+    return true;
+}
+
+static void note_saved(struct rule *out, unsigned place, int16_t offset)
+{
+    out->saved[place] = offset;
+    if (offset < out->lowest)
+        out->lowest = offset;
+}
+
+/* Whether the row says no more of the register than the ABI does. */
+static bool is_default(enum arch arch, unsigned reg, const struct cfi_rule *rule)
+{
+    if (rule->kind == CFI_UNSPECIFIED)
+        return true;
+    return rule->kind == (rule_is_callee_saved(arch, reg) ? CFI_SAME_VALUE : CFI_UNDEFINED);
+}
+
+/* Entries of a PLT are 16 bytes; from one of their instructions on, the linker's expression says, a word
+ * more is pushed:
+ *   breg7 (rsp) N; breg16 (rip) 0; lit15; and; litX; ge; litY; shl; plus */
+static bool plt_expression(const struct cfi_expr *expr, struct rule *out)
+{
+    enum {
+        BREG7 = 0x77,
+        BREG16 = 0x80,
+        LIT0 = 0x30,
+        AND = 0x1a,
+        GE = 0x2a,
+        SHL = 0x24,
+        PLUS = 0x22
+    };
+    const uint8_t *b = expr->bytes;
+
+    if (expr->size != 11 || b[0] != BREG7 || b[1] >= 0x40 || b[2] != BREG16 || b[3] != 0 ||
+        b[4] != LIT0 + 15 || b[5] != AND || b[6] < LIT0 || b[6] > LIT0 + 15 || b[7] != GE ||
+        b[8] < LIT0 || b[8] > LIT0 + 6 || b[9] != SHL || b[10] != PLUS)
+        return false;
+    out->cfa_register = REG_X86_RSP;
+    out->cfa_offset = b[1];
+    out->saved[0] = (int16_t)(b[6] - LIT0);
+    out->saved[1] = (int16_t)(b[8] - LIT0);
+    return true;
+}
+
+static bool x86_rule(const struct cfi_row *row, struct rule *out)
+{
+    int16_t offset;
+    unsigned place = 0;
+
+    if (row->return_register != REG_X86_RIP || !word_offset(&row->reg[REG_X86_RIP], &offset))
+        return false;
+    note_saved(out, RULE_RETURN, offset);
+    for (unsigned reg = 0; reg < REG_X86_RIP; reg++) {
+        const struct cfi_rule *rule = &row->reg[reg];
+        bool callee_saved = rule_is_callee_saved(ARCH_X86_64, reg);
+
+        if (!is_default(ARCH_X86_64, reg, rule)) {
+            if (!callee_saved || !word_offset(rule, &offset))
+                return false;
+            note_saved(out, place, offset);
+            out->saved_mask |= (uint8_t)(1 << place);
+        }
+        if (callee_saved)
+            place++;
+    }
+    out->kind = RULE_SIMPLE;
+    if (row->cfa_is_expression) {
+        out->kind = RULE_PLT;
+        return out->saved_mask == 0 && offset == -1 && plt_expression(&row->cfa_expr, out);
+    }
+    return true;
+}
+
+static bool aarch64_rule(const struct cfi_row *row, struct rule *out)
+{
+    int16_t offset;
+
+    if (row->return_register != REG_A64_LR || row->cfa_is_expression)
+        return false;
+    if (!is_default(ARCH_AARCH64, REG_A64_LR, &row->reg[REG_A64_LR])) {
+        if (!word_offset(&row->reg[REG_A64_LR], &offset))
+            return false;
+        note_saved(out, RULE_RETURN, offset);
+    }
+    for (unsigned reg = 0; reg <= REG_A64_SP; reg++) {
+        if (reg == REG_A64_LR || is_default(ARCH_AARCH64, reg, &row->reg[reg]))
+            continue;
+        if (reg != REG_A64_FP || !word_offset(&row->reg[reg], &offset))
+            return false;
+        note_saved(out, RULE_A64_FP, offset);
+        out->saved_mask = 1 << RULE_A64_FP;
+    }
+    out->kind = RULE_SIMPLE;
+    return true;
+}
+
+void recordint_rule_from_row(enum arch arch, const struct cfi_row *row, struct rule *out)
+{
+    uint8_t flags = row->signal_frame ? RULE_SIGNAL : 0;
+
+    memset(out, 0, sizeof *out);
+    if (row->return_register < REG_COUNT && row->reg[row->return_register].kind == CFI_UNDEFINED) {
+        out->kind = RULE_STOP;
+    } else {
+        bool fits = !row->signal_frame;
+
+        if (fits && !row->cfa_is_expression) {
+            fits = row->cfa_reg < rule_register_count(arch) && row->cfa_offset >= INT32_MIN &&
+                   row->cfa_offset <= INT32_MAX;
+            out->cfa_register = (uint8_t)row->cfa_reg;
+            out->cfa_offset = (int32_t)row->cfa_offset;
+        }
+        if (!fits || !(arch == ARCH_X86_64 ? x86_rule(row, out) : aarch64_rule(row, out))) {
+            memset(out, 0, sizeof *out);
+            out->kind = RULE_GENERIC;
+        }
+    }
+    out->flags = flags;
+}
+
+void recordint_rule_make(enum arch arch, struct image *image, uint64_t address, struct rule *out)
+{
+    struct cfi_row row;
+    bool may_end_here = true; /* the code that the tables know of */
+
+    memset(out, 0, sizeof *out);
+    if (recordint_image_arch(image) != arch)
+        return;
+    if (recordint_cfi_row(image, address, &row) == CFI_FOUND) {
+        recordint_rule_from_row(arch, &row, out);
+        may_end_here = row.end - address == 1;
+    }
+    if (may_end_here && address != UINT64_MAX &&
+        recordint_cfi_row(image, address + 1, &row) == CFI_FOUND && row.signal_frame &&
+        row.fde_start == address + 1)
+        out->flags |= RULE_BEFORE_SIGNAL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The compact form of a row of unwind tables: what the walk's fast path applies without decoding anything.
+ */
+#ifndef RECORD_RULE_H
+#define RECORD_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch.h"
+#include "cfi.h"
+#include "image.h"
+
+enum rule_kind {
+    RULE_NONE = 0,   /* no unwind data here, or none that can be understood */
+    RULE_STOP,       /* the return address is undefined: the outermost frame */
+    RULE_SIMPLE,     /* CFA is register + offset; saved registers lie at words below it */
+    RULE_PLT,        /* CFA is rsp + cfa_offset, 1 << saved[1] more if (rip & 15) >= saved[0] */
+    RULE_GENERIC,    /* none of these: ask recordint_cfi_row again and apply the row */
+    RULE_TRAMPOLINE, /* [uprobes], where no caller can be found */
+    RULE_SIGRETURN   /* a signal trampoline known by its instructions; never cached */
+};
+
+/* Bits of rule.flags. */
+enum {
+    RULE_SIGNAL = 1, /* a signal frame */
+    RULE_BEFORE_SIGNAL =
+        2 /* one begins at the next byte: what returns there is no call of this code */
+};
+
+enum {
+    RULE_SAVED_MAX = 6,
+    RULE_RETURN = RULE_SAVED_MAX, /* place of the return address in saved */
+    RULE_A64_FP = 0               /* place of x29 in saved; AArch64 uses no other but RULE_RETURN */
+};
+
+/* saved: words from the CFA, -32768 to -1, of x86-64's rbx, rbp, r12-r15 (AArch64: x29) and of the return address
+ * (AArch64: 0, it is in x30). saved_mask tells which of the first six are saved, the others keep their value.
+ * lowest is the smallest of the offsets that count, so that one check covers them all. */
+struct rule {
+    uint8_t kind;
+    uint8_t flags;
+    uint8_t cfa_register;
+    uint8_t saved_mask;
+    int32_t cfa_offset;
+    int16_t saved[RULE_SAVED_MAX + 1];
+    int16_t lowest;
+};
+
+_Static_assert(sizeof(struct rule) == 24, "recording 4.1: 24 bytes");
+
+/* DWARF numbers of saved[0..5] on x86-64. */
+extern const uint8_t recordint_rule_x86_saved[RULE_SAVED_MAX];
+
+/* Whether a call leaves the register as it was (the stack pointer is not among them: it becomes the CFA). */
+static inline bool rule_is_callee_saved(enum arch arch, unsigned reg)
+{
+    if (arch == ARCH_X86_64)
+        return reg == REG_X86_RBX || reg == REG_X86_RBP || (reg >= 12 && reg <= 15);
+    return reg >= 19 && reg <= REG_A64_LR;
+}
+
+/* Registers that a row can speak of: those above are of other kinds (xmm0 is x86-64's 17). */
+static inline unsigned rule_register_count(enum arch arch)
+{
+    return arch == ARCH_X86_64 ? REG_X86_RIP + 1 : REG_A64_SP + 1;
+}
+
+/* Makes the rule of a row. What does not fit is RULE_GENERIC; flags get RULE_SIGNAL only. */
+void recordint_rule_from_row(enum arch arch, const struct cfi_row *row, struct rule *out);
+
+/* Makes the rule for an address of the image, flags included. Unreadable tables give RULE_NONE. */
+void recordint_rule_make(enum arch arch, struct image *image, uint64_t address, struct rule *out);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk: mapping and rule of each pc, from the caches while they have it, and the step by a compact
+ * rule. Other steps: unwind_row.c, unwind_signal.c, unwind_fp.c.
+ */
+#include "unwind.h"
+
+#include <string.h>
+
+#include "rule_cache.h"
+#include "unwind_walk.h"
+
+/* A frame or jump larger than this is a wrong address, not a copy that was too small. */
+#define FAR_BYTES (UINT64_C(64) << 20)
+
+static const struct rule no_rule = {RULE_NONE, 0, 0, 0, 0, {0}, 0};
+static const struct rule trampoline_rule = {RULE_TRAMPOLINE, 0, 0, 0, 0, {0}, 0};
+static const struct rule sigreturn_rule = {RULE_SIGRETURN, RULE_SIGNAL, 0, 0, 0, {0}, 0};
+
+struct lookup {
+    const struct rule *rule;
+    uint32_t module;
+};
+
+bool recordint_walk_place(struct walk *w, uint64_t address, struct place *out)
+{
+    out->has_image_address = false;
+    if (!w->space->find(w->space->user, address, &out->range))
+        return false;
+    if (out->range.image != NULL)
+        out->has_image_address =
+            recordint_image_address(out->range.image,
+                                    address - out->range.start + out->range.file_offset,
+                                    &out->image_address);
+    return true;
+}
+
+enum unwind_end recordint_walk_unreadable(const struct walk *w, uint64_t address)
+{
+    uint64_t end = w->copy.start + w->copy.size;
+
+    if (w->elsewhere || address < w->copy.start || address >= end + FAR_BYTES)
+        return UNWIND_STACK_READ;
+    return UNWIND_TRUNCATED;
+}
+
+enum unwind_end recordint_walk_stuck(const struct walk *w, uint64_t cfa,
+                                     const uint64_t *return_address)
+{
+    bool same = cfa == w->cfa && return_address != NULL && *return_address == walk_pc(w);
+
+    return same ? UNWIND_NO_PROGRESS : UNWIND_BACKWARDS;
+}
+
+/* The rule at an address that no cache has yet. */
+static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
+{
+    struct unwind_space *space = w->space;
+    struct place place;
+
+    if (!recordint_walk_place(w, address, &place))
+        return false;
+    out->module = place.range.module;
+    out->rule = &no_rule;
+    if (place.range.trampoline) {
+        out->rule = &trampoline_rule;
+    } else if (place.has_image_address && space->cache == NULL) {
+        recordint_rule_make(w->arch, place.range.image, place.image_address, &w->made);
+        if (w->made.kind == RULE_SIMPLE || w->made.kind == RULE_PLT)
+            w->made.kind = RULE_GENERIC; /* uncached is the check of all that makes it fast */
+        out->rule = &w->made;
+    } else if (place.has_image_address) {
+        out->rule = recordint_rule_table_get(place.range.rules, place.image_address);
+        if (out->rule == NULL) {
+            struct rule made;
+
+            recordint_rule_make(w->arch, place.range.image, place.image_address, &made);
+            out->rule = recordint_rule_table_put(place.range.rules, place.image_address, &made);
+        }
+    }
+    /* A file that could not be opened may be, later. */
+    if (space->cache != NULL && (place.range.image != NULL || !place.range.file))
+        recordint_unwind_cache_put(space->cache, address, space->generation, out->rule,
+                                   out->module);
+    return true;
+}
+
+/* Returns false when nothing executable is mapped there. */
+static inline bool look_up(struct walk *w, uint64_t address, struct lookup *out)
+{
+    const struct unwind_space *space = w->space;
+
+    if (space->cache != NULL) {
+        const struct unwind_cache_entry *e =
+            unwind_cache_get(space->cache, address, space->generation);
+
+        if (e != NULL) {
+            out->rule = e->rule;
+            out->module = e->module;
+            return true;
+        }
+    }
+    return look_up_slowly(w, address, out);
+}
+
+/* What the quick look-up leaves open: signal frames. Nothing calls them, so the byte before a return into one
+ * belongs to nothing or to others. Returns the frame's lookup address. */
+static uint64_t look_closer(struct walk *w, uint64_t address, struct lookup *at, bool *mapped)
+{
+    if (!w->leaf && (!*mapped || (at->rule->flags & (RULE_SIGNAL | RULE_BEFORE_SIGNAL)) != 0)) {
+        struct lookup exact;
+
+        if (look_up(w, address + 1, &exact) &&
+            ((exact.rule->flags & RULE_SIGNAL) != 0 ||
+             (exact.rule->kind == RULE_NONE && recordint_walk_at_sigreturn(w)))) {
+            *at = exact;
+            *mapped = true;
+            address++;
+        }
+    }
+    if (!*mapped)
+        return address;
+    /* The unwind data of AArch64's vdso leads to where the interrupted function returns, not to where it was. */
+    if ((at->rule->kind == RULE_NONE ||
+         (w->arch == ARCH_AARCH64 && (at->rule->flags & RULE_SIGNAL) != 0)) &&
+        recordint_walk_at_sigreturn(w)) {
+        at->rule = &sigreturn_rule;
+        address = walk_pc(w);
+    }
+    return address;
+}
+
+/* ---- steps ---- */
+
+/* Registers that hold their value across a call, by DWARF number. */
+#define X86_KEPT                                                                  \
+    (UINT64_C(0xf000) | UINT64_C(1) << REG_X86_RBX | UINT64_C(1) << REG_X86_RBP | \
+     UINT64_C(1) << REG_X86_RSP | UINT64_C(1) << REG_X86_RIP)
+#define A64_KEPT (UINT64_C(0x1fff80000) | UINT64_C(1) << REG_A64_SP)
+
+/* The CFA by register and offset: WALK_ON and *out, or an end. */
+static inline int simple_cfa(const struct walk *w, const struct rule *rule, uint64_t *out)
+{
+    if ((w->regs.known >> rule->cfa_register & 1) == 0)
+        return UNWIND_NO_RULE;
+    if (__builtin_add_overflow(w->regs.value[rule->cfa_register], (int64_t)rule->cfa_offset, out))
+        return UNWIND_OVERFLOW;
+    return WALK_ON;
+}
+
+static inline uint64_t slot_address(uint64_t cfa, int16_t words)
+{
+    return cfa + (uint64_t)((int64_t)words * 8);
+}
+
+/* What must be so for all that the rule reads to have been copied. */
+static inline bool all_copied(const struct walk *w, const struct rule *rule, uint64_t cfa)
+{
+    uint64_t above_start = cfa - w->copy.start;
+
+    return above_start <= w->copy.size && above_start >= (uint64_t)(-(int64_t)rule->lowest * 8);
+}
+
+static inline uint64_t load_copied(const struct walk *w, uint64_t address)
+{
+    uint64_t value;
+
+    memcpy(&value, w->copy.bytes + (address - w->copy.start), sizeof value);
+    return value;
+}
+
+static inline int step_x86(struct walk *w, const struct rule *rule)
+{
+    struct regs *regs = &w->regs;
+    uint64_t cfa, return_address;
+    int end = simple_cfa(w, rule, &cfa);
+    bool copied;
+
+    if (end != WALK_ON)
+        return end;
+    if (rule->kind == RULE_PLT && (regs->value[REG_X86_RIP] & 15) >= (uint64_t)rule->saved[0])
+        cfa += UINT64_C(1) << rule->saved[1];
+    copied = all_copied(w, rule, cfa);
+    if (copied) {
+        return_address = load_copied(w, slot_address(cfa, rule->saved[RULE_RETURN]));
+    } else {
+        uint64_t at = slot_address(cfa, rule->saved[RULE_RETURN]);
+
+        if (!stack_copy_load(&w->copy, at, &return_address)) {
+            if (!walk_cfa_advances(w, cfa))
+                return (int)recordint_walk_stuck(w, cfa, NULL);
+            return (int)recordint_walk_unreadable(w, at);
+        }
+    }
+    if (!walk_cfa_advances(w, cfa))
+        return (int)recordint_walk_stuck(w, cfa, &return_address);
+    if (return_address == 0)
+        return UNWIND_COMPLETE;
+    for (unsigned mask = rule->saved_mask; mask != 0; mask &= mask - 1) {
+        unsigned place = (unsigned)__builtin_ctz(mask);
+        unsigned reg = recordint_rule_x86_saved[place];
+        uint64_t at = slot_address(cfa, rule->saved[place]);
+
+        if (copied)
+            reg_set(regs, reg, load_copied(w, at));
+        else if (stack_copy_load(&w->copy, at, &regs->value[reg])) /* else it keeps its value */
+            regs->known |= UINT64_C(1) << reg;
+    }
+    regs->value[REG_X86_RSP] = cfa;
+    regs->value[REG_X86_RIP] = return_address;
+    regs->known = (regs->known & X86_KEPT) | UINT64_C(1) << REG_X86_RSP;
+    w->cfa = cfa;
+    w->leaf = false;
+    return WALK_ON;
+}
+
+static int step_aarch64(struct walk *w, const struct rule *rule)
+{
+    struct regs *regs = &w->regs;
+    uint64_t cfa, return_address = regs->value[REG_A64_LR];
+    int end = simple_cfa(w, rule, &cfa);
+
+    if (end != WALK_ON)
+        return end;
+    if (rule->saved[RULE_RETURN] != 0) {
+        uint64_t at = slot_address(cfa, rule->saved[RULE_RETURN]);
+
+        if (!stack_copy_load(&w->copy, at, &return_address))
+            end = (int)recordint_walk_unreadable(w, at);
+    } else if (!reg_is_known(regs, REG_A64_LR)) {
+        end = UNWIND_NO_RULE;
+    } else if (!w->leaf) {
+        end = UNWIND_NO_PROGRESS; /* it holds where this frame goes on, since it called */
+    }
+    return_address &= ~w->pac_mask;
+    if (!walk_cfa_advances(w, cfa))
+        return (int)recordint_walk_stuck(w, cfa, end == WALK_ON ? &return_address : NULL);
+    if (end != WALK_ON)
+        return end;
+    if (return_address == 0)
+        return UNWIND_COMPLETE;
+    if (rule->saved_mask != 0 &&
+        stack_copy_load(&w->copy, slot_address(cfa, rule->saved[RULE_A64_FP]),
+                        &regs->value[REG_A64_FP]))
+        regs->known |= UINT64_C(1) << REG_A64_FP;
+    regs->known &= A64_KEPT;
+    reg_set(regs, REG_A64_LR, return_address);
+    reg_set(regs, REG_A64_SP, cfa);
+    reg_set(regs, REG_A64_PC, return_address);
+    w->cfa = cfa;
+    w->leaf = false;
+    return WALK_ON;
+}
+
+/* By the row itself, decoded anew. */
+static int step_row(struct walk *w, uint64_t address)
+{
+    struct place place;
+    struct cfi_row row;
+
+    if (!recordint_walk_place(w, address, &place) || !place.has_image_address ||
+        recordint_cfi_row(place.range.image, place.image_address, &row) != CFI_FOUND)
+        return UNWIND_NO_RULE;
+    return recordint_walk_row(w, &row, address - place.image_address);
+}
+
+/* Without unwind data. */
+static int step_guessed(struct walk *w, bool mapped)
+{
+    int end = UNWIND_NO_RULE;
+
+    /* A jump to nowhere has just been a call: its frame pointer is still the caller's, who would be lost. */
+    if (mapped)
+        end = recordint_walk_frame_pointer(w);
+    if (end == UNWIND_NO_RULE && w->leaf)
+        end = recordint_walk_top_of_stack(w);
+    return end;
+}
+
+static int step(struct walk *w, const struct rule *rule, uint64_t address)
+{
+    int end;
+
+    switch (rule->kind) {
+    case RULE_SIMPLE:
+    case RULE_PLT:
+        end = w->arch == ARCH_X86_64 ? step_x86(w, rule) : step_aarch64(w, rule);
+        break;
+    case RULE_GENERIC:
+        end = step_row(w, address);
+        break;
+    case RULE_STOP:
+        return UNWIND_COMPLETE;
+    case RULE_TRAMPOLINE:
+        return UNWIND_UPROBE;
+    case RULE_SIGRETURN:
+        return recordint_walk_sigreturn(w);
+    default:
+        return step_guessed(w, true);
+    }
+    if (end == WALK_ON || end == UNWIND_COMPLETE)
+        return end;
+    /* Recording 4.2: in an epilogue rules may point under sp; what a call left is where sp points. */
+    if (w->leaf && w->arch == ARCH_X86_64 &&
+        (end == UNWIND_STACK_READ || end == UNWIND_BACKWARDS || end == UNWIND_NO_PROGRESS) &&
+        recordint_walk_top_of_stack(w) == WALK_ON)
+        return WALK_ON;
+    /* A frame pointer step leaves sp unknown there; the chain of frame pointers goes on. */
+    if (w->arch == ARCH_AARCH64 && end == UNWIND_NO_RULE && !reg_is_known(&w->regs, REG_A64_SP))
+        return recordint_walk_frame_pointer(w);
+    return end;
+}
+
+static bool begin(struct walk *w, struct unwind_space *space, const struct unwind_input *input)
+{
+    unsigned sp = reg_sp(input->arch);
+
+    w->space = space;
+    w->arch = input->arch;
+    w->pac_mask = input->pac_mask;
+    w->regs = input->regs;
+    w->copy.bytes = input->stack;
+    w->copy.start = input->regs.value[sp];
+    w->copy.size = input->stack_size;
+    if (w->copy.size > UINT64_MAX - FAR_BYTES - w->copy.start) /* no stack ends there */
+        w->copy.size = 0;
+    w->cfa = w->copy.start;
+    w->leaf = true;
+    w->elsewhere = false;
+    w->guessed = false;
+    w->signal = false;
+    return reg_is_known(&w->regs, sp);
+}
+
+void recordint_unwind(struct unwind_space *space, const struct unwind_input *input,
+                      struct unwind_frame *frames, size_t max, struct unwind_result *out)
+{
+    struct walk w;
+    bool has_stack = begin(&w, space, input);
+    unsigned pc = reg_pc(input->arch);
+    int end = WALK_ON;
+
+    out->count = 0;
+    if (!reg_is_known(&w.regs, pc))
+        end = UNWIND_NO_REGISTERS;
+    while (end == WALK_ON) {
+        uint64_t address = w.regs.value[pc] - (w.leaf ? 0 : 1);
+        struct lookup at = {&no_rule, UNWIND_NO_MODULE};
+        bool mapped = look_up(&w, address, &at);
+
+        if (!mapped || at.rule->flags != 0 || at.rule->kind == RULE_NONE)
+            address = look_closer(&w, address, &at, &mapped);
+        if (!w.leaf && (!mapped || at.rule->kind == RULE_TRAMPOLINE)) {
+            end = mapped ? UNWIND_UPROBE : UNWIND_NO_RULE;
+            break;
+        }
+        if (out->count == max) {
+            end = UNWIND_DEPTH;
+            break;
+        }
+        frames[out->count].address = address;
+        frames[out->count].module = at.module;
+        out->count++;
+        if (!has_stack)
+            end = UNWIND_NO_REGISTERS;
+        else
+            end = mapped ? step(&w, at.rule, address) : step_guessed(&w, false);
+    }
+    out->end = (enum unwind_end)end;
+    out->guessed = w.guessed;
+    out->signal = w.signal;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signal frames: what changes when one is crossed, and how to cross one whose trampoline has no unwind data
+ * (C libraries other than glibc, AArch64's vdso). Offsets are the kernel's: struct rt_sigframe.
+ */
+#include <string.h>
+
+#include "unwind_walk.h"
+
+/* A kernel's signal frame with all vector state of today (AMX) fits: an interrupted stack pointer further up
+ * belongs to another stack. */
+#define SAME_STACK_BYTES (32u << 10)
+
+/* mov $15, %rax; syscall */
+static const uint8_t x86_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+/* mov x8, #139; svc #0 */
+static const uint8_t a64_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+
+/* From the stack pointer in the trampoline: struct ucontext, the handler's return address was popped. */
+#define X86_SAVED_AT 40
+static const uint8_t x86_saved[] = {8,           9,           10,          11,          12,
+                                    13,          14,          15,          5 /* rdi */, 4 /* rsi */,
+                                    REG_X86_RBP, REG_X86_RBX, 1 /* rdx */, 0 /* rax */, 2 /* rcx */,
+                                    REG_X86_RSP, REG_X86_RIP};
+
+/* siginfo, then struct ucontext: x0-x30, sp and pc follow each other as our numbers do. */
+#define A64_SAVED_AT 312
+
+bool recordint_walk_at_sigreturn(struct walk *w)
+{
+    const uint8_t *code = w->arch == ARCH_X86_64 ? x86_sigreturn : a64_sigreturn;
+    size_t size = w->arch == ARCH_X86_64 ? sizeof x86_sigreturn : sizeof a64_sigreturn;
+    uint8_t bytes[sizeof x86_sigreturn];
+    struct place place;
+
+    /* Without an image no code is read: of generated code that would be a system call for each frame. */
+    return recordint_walk_place(w, walk_pc(w), &place) && place.range.image != NULL &&
+           walk_pc(w) <= UINT64_MAX - size &&
+           recordint_walk_code(w, &place, walk_pc(w) + size, bytes, size) == size &&
+           memcmp(bytes, code, size) == 0;
+}
+
+int recordint_walk_sigreturn(struct walk *w)
+{
+    unsigned sp = reg_sp(w->arch);
+    uint64_t signal_sp = w->regs.value[sp];
+    size_t count = w->arch == ARCH_X86_64 ? sizeof x86_saved : REG_COUNT;
+    uint64_t at = signal_sp + (w->arch == ARCH_X86_64 ? X86_SAVED_AT : A64_SAVED_AT);
+    struct regs interrupted = w->regs;
+
+    if (!reg_is_known(&w->regs, sp))
+        return UNWIND_NO_RULE;
+    for (size_t i = 0; i < count; i++, at += 8) {
+        uint64_t value;
+
+        if (!stack_copy_load(&w->copy, at, &value))
+            return (int)recordint_walk_unreadable(w, at);
+        reg_set(&interrupted, w->arch == ARCH_X86_64 ? x86_saved[i] : (unsigned)i, value);
+    }
+    w->regs = interrupted;
+    recordint_walk_interrupted(w, signal_sp);
+    return WALK_ON;
+}
+
+void recordint_walk_interrupted(struct walk *w, uint64_t signal_sp)
+{
+    uint64_t sp = w->regs.value[reg_sp(w->arch)];
+
+    w->signal = true;
+    w->leaf = true;
+    w->cfa = sp; /* the interrupted stack may lie anywhere */
+    w->elsewhere = sp - w->copy.start >= w->copy.size && sp - signal_sp > SAME_STACK_BYTES;
+}

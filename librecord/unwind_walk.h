@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One walk in progress: what the files unwind*.c share. Each way of finding a caller is a function
+ * that moves the registers one frame up, or says why it cannot.
+ */
+#ifndef RECORD_UNWIND_WALK_H
+#define RECORD_UNWIND_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cfi.h"
+#include "cfi_expr.h"
+#include "rule.h"
+#include "unwind.h"
+
+/* What a step says: the registers are the caller's now, or how the walk ends. */
+#define WALK_ON (-1)
+
+struct walk {
+    struct unwind_space *space;
+    enum arch arch;
+    uint64_t pac_mask;
+    struct stack_copy copy;
+    struct regs regs; /* of the current frame; pc is where it goes on */
+    uint64_t cfa;     /* of the frame below; the current one's must lie above (leaf: not below) */
+    bool
+        leaf; /* the first frame, or one that a signal interrupted: pc is exact, it may have no frame of
+                         its own yet or any more, and x30 may be its return address */
+    bool elsewhere; /* a signal handler's stack was left for one that was not copied */
+    bool guessed;
+    bool signal;
+    struct rule made; /* the current frame's, without a cache */
+};
+
+/* Where an address lies. */
+struct place {
+    struct unwind_range range;
+    uint64_t image_address; /* valid if has_image_address */
+    bool has_image_address;
+};
+
+static inline uint64_t walk_pc(const struct walk *w)
+{
+    return w->regs.value[reg_pc(w->arch)];
+}
+
+/* Returns false when nothing executable is mapped there. */
+bool recordint_walk_place(struct walk *w, uint64_t address, struct place *out);
+
+/* How a walk ends that needs the memory at an address which was not copied. */
+enum unwind_end recordint_walk_unreadable(const struct walk *w, uint64_t address);
+
+/* How it ends at a CFA that is not above the last one; return_address NULL: not known. */
+enum unwind_end recordint_walk_stuck(const struct walk *w, uint64_t cfa,
+                                     const uint64_t *return_address);
+
+static inline bool walk_cfa_advances(const struct walk *w, uint64_t cfa)
+{
+    return cfa > w->cfa || (w->leaf && cfa == w->cfa);
+}
+
+/* unwind_row.c: by a decoded row. bias: runtime address minus address of the file. */
+int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias);
+
+/* unwind_signal.c: whether the code at the pc is the kernel's way back from a signal handler, by its
+ * instructions; and the step to what was interrupted, by the kernel's layout of the saved registers. */
+bool recordint_walk_at_sigreturn(struct walk *w);
+int recordint_walk_sigreturn(struct walk *w);
+/* After a step over a signal frame by any rule: what is known of the frame below holds no more. */
+void recordint_walk_interrupted(struct walk *w, uint64_t signal_sp);
+
+/* unwind_fp.c: without unwind data. */
+int recordint_walk_frame_pointer(struct walk *w);
+int recordint_walk_top_of_stack(struct walk *w); /* leaf frames only */
+
+/* Bytes of code before an address; returns how many of size were read, the last ones. */
+size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t address,
+                           uint8_t *out, size_t size);
+
+#endif

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions through the public interface, on children of this program that burn CPU time. What needs events is
+ * skipped, with the reason, where the kernel refuses them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "spool/record.h"
+#include "spool/spool.h"
+
+/* ---- where spools and notices go ---- */
+
+struct sink {
+    uint8_t *bytes;
+    size_t size;
+    size_t fail_at; /* bytes after which writing fails; 0: never */
+    int calls_after_failure;
+    bool failed;
+    char notices[4096];
+};
+
+static int take(void *user, const void *data, size_t size)
+{
+    struct sink *k = user;
+
+    if (k->failed) {
+        k->calls_after_failure++;
+        return ENOSPC;
+    }
+    if (k->fail_at != 0 && k->size + size > k->fail_at) {
+        k->failed = true;
+        return ENOSPC;
+    }
+    k->bytes = realloc(k->bytes, k->size + size);
+    assert_non_null(k->bytes);
+    memcpy(k->bytes + k->size, data, size);
+    k->size += size;
+    return 0;
+}
+
+static void note(void *user, enum record_log_level level, const char *text)
+{
+    struct sink *k = user;
+
+    if (level > RECORD_LOG_DEBUG && strlen(k->notices) + strlen(text) + 2 < sizeof k->notices)
+        strcat(strcat(k->notices, text), "\n");
+}
+
+static struct record_session *open_session(struct sink *k, const struct record_options *options)
+{
+    struct record_session *s = record_session_new();
+
+    assert_non_null(s);
+    record_session_set_log(s, note, k);
+    if (record_session_open_callback(s, take, k, options) != 0)
+        fail_msg("%s", record_session_error(s));
+    return s;
+}
+
+struct spool_counts_seen {
+    struct spool_header header;
+    uint64_t samples;
+    uint64_t samples_of; /* of the process asked for */
+    uint64_t last_time_ns;
+};
+
+/* Reads a spool back; pid 0: of no process. */
+static struct spool_counts_seen read_back(const struct sink *k, pid_t pid)
+{
+    struct spool_reader *r = spool_reader_new();
+    struct spool_counts_seen seen = {.samples = 0};
+    struct spool_record rec;
+    int rc;
+
+    assert_int_equal(spool_reader_open_memory(r, k->bytes, k->size), 0);
+    seen.header = *spool_reader_header(r);
+    while ((rc = spool_reader_next(r, &rec)) > 0) {
+        if (rec.type != SPOOL_RECORD_SAMPLE)
+            continue;
+        seen.samples++;
+        seen.samples_of += rec.sample.pid == pid;
+        seen.last_time_ns = rec.sample.time_ns;
+    }
+    assert_int_equal(rc, 0);
+    spool_reader_free(r);
+    return seen;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- targets ---- */
+
+static void spin(void)
+{
+    for (volatile unsigned i = 0;; i++)
+        ;
+}
+
+static void *spin_thread(void *unused)
+{
+    (void)unused;
+    spin();
+    return NULL;
+}
+
+/* A child that burns CPU time until it is killed, or until we end. */
+static pid_t start_spinner(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        spin();
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void end_spinner(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* Attaches or skips the test where the kernel does not let us. */
+static void attach(struct record_session *s, pid_t pid, unsigned flags)
+{
+    int rc = record_session_attach(s, pid, flags);
+
+    if (rc == RECORD_ERR_PERMISSION || rc == RECORD_ERR_UNSUPPORTED) {
+        print_message("recording is refused here: %s\n", record_session_error(s));
+        skip();
+    }
+    if (rc != 0)
+        fail_msg("%s", record_session_error(s));
+}
+
+/* Polls until n more samples were written; fails after ten seconds. */
+static void poll_samples(struct record_session *s, int n)
+{
+    uint64_t end = now_ns() + 10000000000u;
+
+    while (n > 0) {
+        int rc = record_session_poll(s, 50);
+
+        if (rc < 0)
+            fail_msg("%s", record_session_error(s));
+        n -= rc;
+        if (now_ns() > end)
+            fail_msg("%d samples are missing after ten seconds", n);
+    }
+}
+
+static size_t open_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* ---- without events ---- */
+
+static void calls_in_the_wrong_order_are_refused(void **state)
+{
+    struct record_session *s = record_session_new();
+    struct record_options o;
+    struct sink k = {0};
+
+    (void)state;
+    assert_int_equal(record_session_poll(s, 0), RECORD_ERR_MISUSE);
+    assert_string_equal(record_session_error(s), "the session is not open");
+    assert_int_equal(record_session_attach(s, 1, 0), RECORD_ERR_MISUSE);
+    assert_int_equal(record_session_flush(s), RECORD_ERR_MISUSE);
+    assert_int_equal(record_session_finish(s), RECORD_ERR_MISUSE);
+    assert_int_equal(record_session_pending(s), 0);
+    record_options_init(&o);
+    assert_int_equal(record_session_open_callback(s, take, &k, &o), 0);
+    assert_int_equal(record_session_open_callback(s, take, &k, &o), RECORD_ERR_MISUSE);
+    assert_int_equal(record_session_attach(s, 0, 0), RECORD_ERR_MISUSE);
+    assert_int_equal(record_session_refresh_threads(s, 4000000), RECORD_ERR_NO_PROCESS);
+    assert_int_equal(record_session_attach(s, 5000000, 0), RECORD_ERR_NO_PROCESS);
+    assert_string_equal(record_session_error(s), "there is no process 5000000");
+    assert_int_equal(record_session_poll(s, 0), 0); /* the session goes on */
+    assert_int_equal(record_session_finish(s), 0);
+    assert_int_equal(record_session_finish(s), RECORD_ERR_MISUSE);
+    assert_int_equal(record_session_poll(s, 0), RECORD_ERR_MISUSE);
+    record_session_free(s);
+    assert_int_equal(read_back(&k, 0).samples, 0);
+    free(k.bytes);
+}
+
+static void options_are_checked(void **state)
+{
+    static const struct {
+        uint32_t frequency_hz, stack_size_bytes, version;
+    } bad[] = {{0, 4096, 3}, {99, 0, 3}, {99, 7, 3}, {99, 4096, 2}, {99, 4096, 5}};
+    struct record_options o;
+    struct sink k = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct record_session *s = record_session_new();
+
+        record_options_init(&o);
+        o.frequency_hz = bad[i].frequency_hz;
+        o.stack_size_bytes = bad[i].stack_size_bytes;
+        o.spool_version = bad[i].version;
+        assert_int_equal(record_session_open_callback(s, take, &k, &o), RECORD_ERR_MISUSE);
+        record_session_free(s);
+    }
+    assert_int_equal(k.size, 0);
+}
+
+static void a_frequency_above_the_limit_carries_both_numbers(void **state)
+{
+    struct record_session *s = record_session_new();
+    struct record_options o;
+    struct sink k = {0};
+    uint32_t limit, asked_hz, limit_hz;
+    char number[16];
+
+    (void)state;
+    if (!record_max_sample_rate(&limit))
+        skip();
+    record_options_init(&o);
+    o.frequency_hz = limit + 1;
+    assert_int_equal(record_session_frequency_error(s, &asked_hz, &limit_hz), 0);
+    assert_int_equal(record_session_open_callback(s, take, &k, &o), RECORD_ERR_LIMIT);
+    assert_int_equal(record_session_frequency_error(s, &asked_hz, &limit_hz), 1);
+    assert_int_equal(asked_hz, limit + 1);
+    assert_int_equal(limit_hz, limit);
+    snprintf(number, sizeof number, "%u", limit);
+    assert_non_null(strstr(record_session_error(s), number));
+    record_session_free(s);
+    assert_int_equal(k.size, 0);
+}
+
+static void the_header_says_what_was_asked_for(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    struct spool_header h;
+
+    (void)state;
+    record_options_init(&o);
+    o.frequency_hz = 99;
+    s = open_session(&k, &o);
+    h = read_back(&k, 0).header; /* it is written at once */
+    assert_int_equal(h.version, 3);
+    assert_int_equal(h.interval_us, 10101);
+    assert_true(h.start_us / 1000000 >= (uint64_t)time(NULL) - 5 &&
+                h.start_us / 1000000 <= (uint64_t)time(NULL));
+    record_session_free(s);
+
+    k.size = 0;
+    o.spool_version = 4;
+    s = open_session(&k, &o);
+    h = read_back(&k, 0).header;
+    assert_int_equal(h.version, 4);
+    assert_int_equal(h.interval_ns, 10101010);
+    assert_true(h.has_origin);
+    assert_true(h.origin.monotonic_ns <= now_ns());
+    record_session_free(s);
+
+    k.size = 0;
+    o.spool_version = 3;
+    o.has_start = o.has_interval = true;
+    o.start_us = 17;
+    o.interval_us = 4;
+    s = open_session(&k, &o);
+    h = read_back(&k, 0).header;
+    assert_int_equal(h.start_us, 17);
+    assert_int_equal(h.interval_us, 4);
+    record_session_free(s);
+    free(k.bytes);
+}
+
+static void a_stack_size_above_the_kernels_is_clamped_and_said_so(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+
+    (void)state;
+    record_options_init(&o);
+    o.stack_size_bytes = 65536;
+    record_session_free(open_session(&k, &o));
+    assert_string_equal(k.notices, "stack size 65536 is clamped to the kernel's 65528 bytes\n");
+    free(k.bytes);
+}
+
+static void faults_are_counted_by_kind_and_reported_by_share(void **state)
+{
+    struct record_faults f;
+    enum record_fault fault;
+    uint64_t count;
+    unsigned at = 0;
+    char text[512], small[8];
+
+    (void)state;
+    record_faults_reset(&f);
+    assert_false(record_faults_any(&f));
+    assert_int_equal(record_faults_report(&f, 10, text, sizeof text), 0);
+    f.count[RECORD_FAULT_NO_RULE] = 1;
+    f.count[RECORD_FAULT_STACK_TRUNCATED] = 25;
+    assert_int_equal(record_faults_total(&f), 26);
+    assert_int_equal(record_faults_get(&f, RECORD_FAULT_NO_RULE), 1);
+    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 1);
+    assert_int_equal(fault, RECORD_FAULT_STACK_TRUNCATED);
+    assert_int_equal(count, 25);
+    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 1);
+    assert_int_equal(fault, RECORD_FAULT_NO_RULE);
+    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 0);
+    assert_int_equal(record_faults_report(&f, 1000, text, sizeof text), strlen(text));
+    assert_string_equal(text, "25 (2.50 %): the copied part of the stack ended\n"
+                              "1 (0.10 %): neither unwind information nor a frame pointer\n");
+    assert_int_equal(record_faults_report(&f, 1000, small, sizeof small), strlen(text));
+    assert_int_equal(strlen(small), sizeof small - 1);
+    assert_string_equal(record_fault_name(RECORD_FAULT_COUNT), "unknown");
+}
+
+/* ---- with events ---- */
+
+static void a_running_process_is_sampled_at_the_rate_asked_for(void **state)
+{
+    struct record_options o;
+    struct record_summary summary;
+    struct sink k = {0};
+    size_t descriptors = open_descriptors();
+    struct record_session *s;
+    pid_t pid = start_spinner();
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, pid, 0);
+    poll_samples(s, 200);
+    assert_int_equal(record_session_process_active(s, pid), 1);
+    assert_int_equal(record_session_process_count(s, 0), 1);
+    assert_int_equal(record_session_process_count(s, pid), 0);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_summary(s, &summary);
+    assert_true(summary.samples >= 200);
+    assert_int_equal(summary.samples, summary.sample_events);
+    assert_int_equal(summary.lost_events, 0);
+    assert_int_equal(summary.processes, 1);
+    assert_int_equal(summary.threads, 1);
+    assert_int_equal(summary.bytes, k.size);
+    assert_int_equal(summary.mode, RECORD_MODE_INHERIT);
+    record_session_free(s);
+    end_spinner(pid);
+    assert_int_equal(read_back(&k, pid).samples_of, summary.samples);
+    assert_int_equal(open_descriptors(), descriptors);
+    free(k.bytes);
+}
+
+static void nothing_is_sampled_while_switched_off(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    uint64_t end;
+    pid_t pid = start_spinner();
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, pid, RECORD_ATTACH_DISABLED);
+    for (end = now_ns() + 300000000; now_ns() < end;)
+        assert_int_equal(record_session_poll(s, 50), 0);
+    assert_int_equal(record_session_enable(s), 0);
+    poll_samples(s, 20);
+    assert_int_equal(record_session_disable(s), 0);
+    while (record_session_pending(s))
+        assert_true(record_session_poll(s, 0) >= 0);
+    for (end = now_ns() + 300000000; now_ns() < end;)
+        assert_int_equal(record_session_poll(s, 50), 0);
+    assert_int_equal(record_session_enable(s), 0);
+    poll_samples(s, 20);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    end_spinner(pid);
+    free(k.bytes);
+}
+
+static void processes_may_be_added_and_may_end(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t first = start_spinner(), second, listed[4];
+    uint64_t end;
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, first, 0);
+    poll_samples(s, 20);
+    second = start_spinner();
+    attach(s, second, 0);
+    attach(s, second, 0); /* again: a refresh */
+    assert_int_equal(record_session_processes(s, listed, 4), 2);
+    assert_int_equal(listed[0], first < second ? first : second);
+    end_spinner(first);
+    assert_int_equal(record_session_process_active(s, first), 0);
+    assert_int_equal(record_session_process_count(s, 0), 1);
+    poll_samples(s, 100);
+    end_spinner(second);
+    for (end = now_ns() + 10000000000u; record_session_process_count(s, 0) > 0;)
+        assert_true(now_ns() < end);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    assert_true(read_back(&k, second).samples_of > 20);
+    assert_true(read_back(&k, first).samples_of >= 20);
+    free(k.bytes);
+}
+
+static void a_disk_that_fills_ends_the_recording_once(void **state)
+{
+    struct record_options o;
+    struct sink k = {.fail_at = 2000};
+    struct record_session *s;
+    uint64_t end = now_ns() + 20000000000u;
+    pid_t pid = start_spinner();
+    char text[512];
+    int rc;
+
+    (void)state;
+    record_options_init(&o);
+    o.frequency_hz = 4000;
+    s = open_session(&k, &o);
+    attach(s, pid, 0);
+    do {
+        rc = record_session_poll(s, 50);
+        assert_true(now_ns() < end);
+    } while (rc >= 0);
+    assert_int_equal(rc, RECORD_ERR_IO);
+    assert_non_null(strstr(record_session_error(s), strerror(ENOSPC)));
+    strcpy(text, record_session_error(s));
+    assert_int_equal(record_session_poll(s, 0), RECORD_ERR_IO);
+    assert_int_equal(record_session_flush(s), RECORD_ERR_IO);
+    assert_int_equal(record_session_finish(s), RECORD_ERR_IO);
+    assert_string_equal(record_session_error(s), text);
+    assert_int_equal(k.calls_after_failure, 0);
+    record_session_free(s);
+    end_spinner(pid);
+    (void)read_back(&k, pid); /* what was taken is whole records */
+    free(k.bytes);
+}
+
+static void a_command_is_sampled_from_its_exec_on(void **state)
+{
+    char *argv[] = {"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7", NULL};
+    struct record_command *c = record_command_new();
+    struct record_options o;
+    struct record_summary summary;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t pid;
+    int status = 0, rc;
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    assert_int_equal(record_command_prepare(c, argv, NULL), 0);
+    pid = record_command_pid(c);
+    rc = record_session_attach_command(s, c);
+    if (rc == RECORD_ERR_PERMISSION || rc == RECORD_ERR_UNSUPPORTED) {
+        print_message("recording is refused here: %s\n", record_session_error(s));
+        skip();
+    }
+    assert_int_equal(rc, 0);
+    assert_int_equal(record_session_attach_command(s, c), RECORD_ERR_MISUSE);
+    assert_int_equal(record_command_run(c), 0);
+    while ((rc = record_command_try_wait(c, &status)) == 0)
+        assert_true(record_session_poll(s, 50) >= 0);
+    assert_int_equal(rc, 1);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(record_session_process_count(s, 0), 0);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_summary(s, &summary);
+    assert_true(summary.samples > 5);
+    record_session_free(s);
+    record_command_free(c);
+    assert_int_equal(read_back(&k, pid).samples_of, summary.samples);
+    free(k.bytes);
+}
+
+/* The session's own process cannot be stopped while attaching; the thread that polls is not sampled into a stop. */
+static void a_program_may_record_itself(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    pthread_t thread;
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child != 0) { /* in a process of its own: threads that spin do not come back */
+        waitpid(child, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            skip();
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        return;
+    }
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    if (pthread_create(&thread, NULL, spin_thread, NULL) != 0)
+        _exit(1);
+    switch (record_session_attach(s, getpid(), 0)) {
+    case 0:
+        break;
+    case RECORD_ERR_PERMISSION:
+    case RECORD_ERR_UNSUPPORTED:
+        _exit(77);
+    default:
+        _exit(2);
+    }
+    poll_samples(s, 100);
+    if (record_session_finish(s) != 0 || read_back(&k, getpid()).samples < 100)
+        _exit(3);
+    _exit(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_in_the_wrong_order_are_refused),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(a_frequency_above_the_limit_carries_both_numbers),
+        cmocka_unit_test(the_header_says_what_was_asked_for),
+        cmocka_unit_test(a_stack_size_above_the_kernels_is_clamped_and_said_so),
+        cmocka_unit_test(faults_are_counted_by_kind_and_reported_by_share),
+        cmocka_unit_test(a_running_process_is_sampled_at_the_rate_asked_for),
+        cmocka_unit_test(nothing_is_sampled_while_switched_off),
+        cmocka_unit_test(processes_may_be_added_and_may_end),
+        cmocka_unit_test(a_disk_that_fills_ends_the_recording_once),
+        cmocka_unit_test(a_command_is_sampled_from_its_exec_on),
+        cmocka_unit_test(a_program_may_record_itself),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
