@@ -74,14 +74,29 @@ static void free_cpus(struct record_session *s)
     s->cpu_count = 0;
 }
 
-static int open_cpu(struct record_session *s, struct cpu_ring *c, size_t ring_size)
+static int open_ring(struct record_session *s, struct cpu_ring *c, size_t ring_size)
 {
     int rc = recordint_event_open_owner(c->cpu, ring_size, &s->error);
 
     if (rc < 0)
         return rc;
     c->fd = rc;
-    rc = recordint_event_map(c->fd, ring_size, &c->ring, &s->error);
+    return recordint_event_map(c->fd, ring_size, &c->ring, &s->error);
+}
+
+/* A CPU's ring, of *ring_size or less, which is then what the next ones try. The kernel wakes us by the mark that
+ * the owner was opened with: a ring that came out smaller gets another owner. */
+static int open_cpu(struct record_session *s, struct cpu_ring *c, size_t *ring_size)
+{
+    int rc = open_ring(s, c, *ring_size);
+
+    while (rc == 0 && c->ring.size < *ring_size) {
+        *ring_size = c->ring.size;
+        recordint_ring_unmap(&c->ring);
+        close(c->fd);
+        c->fd = -1;
+        rc = open_ring(s, c, *ring_size);
+    }
     if (rc < 0)
         return rc;
     return recordint_order_add(s->order, &c->ring) < 0 ? recordint_out_of_memory(s) : 0;
@@ -90,7 +105,7 @@ static int open_cpu(struct record_session *s, struct cpu_ring *c, size_t ring_si
 /* A ring for each online CPU. One that goes offline meanwhile is left out. */
 static int open_cpus(struct record_session *s)
 {
-    size_t ring_size = s->options.ring_size_bytes;
+    size_t ring_size = s->options.ring_size_bytes, asked;
     int *cpus;
     size_t count = recordint_limits_online_cpus(&cpus);
     int rc = 0;
@@ -103,12 +118,13 @@ static int open_cpus(struct record_session *s)
     if (ring_size == 0)
         ring_size =
             recordint_limits_ring_size(s->options.frequency_hz, s->options.stack_size_bytes);
+    asked = ring_size;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         struct cpu_ring *c = &s->cpus[s->cpu_count];
 
         *c = (struct cpu_ring){.cpu = cpus[i], .fd = -1};
         s->cpu_count++;
-        rc = open_cpu(s, c, ring_size);
+        rc = open_cpu(s, c, &ring_size);
         if (rc == RECORD_ERR_NO_PROCESS) {
             s->cpu_count--;
             rc = 0;
@@ -121,18 +137,13 @@ static int open_cpus(struct record_session *s)
         free_cpus(s);
         return rc;
     }
-    /* All rings as large as the smallest: the kernel's allowance is used up by the first ones otherwise
-     * only in what it says here. */
-    s->counts.ring_size_bytes = s->cpus[0].ring.size;
-    for (size_t i = 1; i < s->cpu_count; i++)
-        if (s->cpus[i].ring.size < s->counts.ring_size_bytes)
-            s->counts.ring_size_bytes = s->cpus[i].ring.size;
-    if (s->counts.ring_size_bytes < ring_size)
+    s->counts.ring_size_bytes = ring_size;
+    if (ring_size < asked)
         recordint_log(
             s, RECORD_LOG_WARNING,
             "ring buffers of %zu KiB a CPU in place of %zu KiB: no more memory may be locked "
             "(kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)",
-            (size_t)s->counts.ring_size_bytes / 1024, ring_size / 1024);
+            ring_size / 1024, asked / 1024);
     return 0;
 }
 

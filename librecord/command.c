@@ -162,7 +162,7 @@ static bool wait_for_go(int control, int caller_fd)
 static _Noreturn void be_child(const struct launch *l)
 {
     int status[2] = {-1, -1};
-    close(l->control[0]);
+    close(l->control[0]); /* our copy would hide the caller's end from us, were there no pidfd */
     set_signals(l);
     int error = l->stdout_fd >= 0 ? set_stdout(l->stdout_fd) : 0;
     if (error == 0)

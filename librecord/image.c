@@ -85,6 +85,7 @@ static bool read_file_header(struct image *image)
     if ((type != ET_EXEC && type != ET_DYN) ||
         !machine_of(get_u16(h + FIELD(Elf64_Ehdr, e_machine)), &image->arch))
         return false;
+    image->entry = get_u64(h + FIELD(Elf64_Ehdr, e_entry));
     image->program_headers = get_u64(h + FIELD(Elf64_Ehdr, e_phoff));
     image->section_headers = get_u64(h + FIELD(Elf64_Ehdr, e_shoff));
     if (get_u16(h + FIELD(Elf64_Ehdr, e_phentsize)) == sizeof(Elf64_Phdr))
@@ -212,6 +213,11 @@ void recordint_image_free(struct image *image)
     free(image->memory);
     free(image->segments);
     free(image);
+}
+
+uint64_t recordint_image_entry(const struct image *image)
+{
+    return image->entry;
 }
 
 enum arch recordint_image_arch(const struct image *image)

@@ -28,6 +28,9 @@ void recordint_image_free(struct image *image); /* accepts NULL */
 
 enum arch recordint_image_arch(const struct image *image);
 
+/* The address at which its process begins (a program, the dynamic loader); 0: none. */
+uint64_t recordint_image_entry(const struct image *image);
+
 /* The build id of its notes. Returns its size in bytes, 0: none. */
 size_t recordint_image_build_id(const struct image *image, uint8_t id[IMAGE_BUILD_ID_MAX]);
 

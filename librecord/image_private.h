@@ -22,6 +22,7 @@ struct image {
     int fd;          /* of ours; -1: the bytes are in memory */
     uint8_t *memory; /* all of the file, else NULL */
     uint64_t size;
+    uint64_t entry;           /* address */
     uint64_t program_headers; /* offset */
     uint64_t section_headers;
     uint16_t program_header_count; /* 0 unless all of them lie in the file */

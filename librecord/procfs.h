@@ -59,13 +59,13 @@ int recordint_procfs_maps_open(pid_t pid, struct procfs_maps **out);
 int recordint_procfs_maps_next(struct procfs_maps *maps, struct procfs_map *out);
 void recordint_procfs_maps_free(struct procfs_maps *maps);
 
-/* Children of a process (all its threads'), and theirs: ascending, without itself. *pids is the caller's to free.
- * Returns how many, -1: out of memory. */
+/* Children of a process (all its threads'), and theirs: ascending, without itself. *pids is the caller's to free,
+ * NULL when there are none. Returns how many, -1: out of memory. */
 ssize_t recordint_procfs_descendants(pid_t pid, pid_t **pids);
 
 /* Stops a process with SIGSTOP and waits until every thread is in stop state, at most timeout_ms. Returns 0
- * with *was_stopped (it was before: do not resume it), or an errno value: ESRCH, EPERM, ETIMEDOUT (it was resumed
- * again unless it had been stopped before). */
+ * with *was_stopped (it was before: do not resume it), or an errno value: ESRCH (also a zombie), EPERM, ETIMEDOUT,
+ * EINVAL (it is us), or of reading /proc (EMFILE, ENOMEM). After an error it runs as before. */
 int recordint_procfs_stop(pid_t pid, int timeout_ms, bool *was_stopped);
 void recordint_procfs_resume(pid_t pid); /* SIGCONT */
 

@@ -223,8 +223,10 @@ ssize_t recordint_procfs_descendants_in(const char *proc, pid_t pid, pid_t **pid
     ssize_t count = -1;
     if (ok) {
         count = (ssize_t)t.count;
-        *pids = t.pids;
-        t.pids = NULL;
+        if (count > 0) {
+            *pids = t.pids;
+            t.pids = NULL;
+        }
     }
     tree_end(&t);
     return count;

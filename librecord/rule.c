@@ -8,7 +8,14 @@
 
 #define WORD 8
 
+enum { OP_BREG0 = 0x70, OP_DEREF = 0x06 };
+
 const uint8_t recordint_rule_x86_saved[RULE_SAVED_MAX] = {REG_X86_RBX, REG_X86_RBP, 12, 13, 14, 15};
+
+const uint8_t recordint_rule_x86_ucontext[RULE_X86_UCONTEXT_COUNT] = {
+    8,           9,           10,          11,          12,          13,
+    14,          15,          5 /* rdi */, 4 /* rsi */, REG_X86_RBP, REG_X86_RBX,
+    1 /* rdx */, 0 /* rax */, 2 /* rcx */, REG_X86_RSP, REG_X86_RIP};
 
 /* CFA + offset as a count of words below the CFA. */
 static bool word_offset(const struct cfi_rule *rule, int16_t *out)
@@ -62,6 +69,90 @@ static bool plt_expression(const struct cfi_expr *expr, struct rule *out)
     return true;
 }
 
+/* An expression that begins with register + offset (in a number of 1 to 3 bytes). Returns how many bytes of
+ * it that is, 0: it does not. */
+static size_t register_and_offset(const struct cfi_expr *expr, uint8_t *reg, int32_t *offset)
+{
+    uint32_t value = 0, shift = 0;
+
+    if (expr->size < 2 || expr->bytes[0] < OP_BREG0 || expr->bytes[0] >= OP_BREG0 + REG_X86_RIP)
+        return 0;
+    for (size_t i = 1; i < expr->size && i < 4; i++) {
+        value |= (uint32_t)(expr->bytes[i] & 0x7f) << shift;
+        shift += 7;
+        if ((expr->bytes[i] & 0x80) == 0) {
+            uint32_t sign = UINT32_C(1) << (shift - 1);
+
+            *reg = expr->bytes[0] - OP_BREG0;
+            *offset = (int32_t)(value ^ sign) - (int32_t)sign;
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+static bool is_at_register_and_offset(const struct cfi_rule *rule, uint8_t reg, int32_t *offset)
+{
+    uint8_t base;
+
+    return rule->kind == CFI_EXPRESSION &&
+           register_and_offset(&rule->expr, &base, offset) == rule->expr.size && base == reg;
+}
+
+static bool is_deref(const struct cfi_expr *expr, uint8_t *reg, int32_t *offset)
+{
+    size_t size = register_and_offset(expr, reg, offset);
+
+    return size != 0 && expr->size == size + 1 && expr->bytes[size] == OP_DEREF;
+}
+
+/* A frame that aligned the stack pointer, as GCC makes it: it pushed the CFA, and that and all else it saved are
+ * found by the frame pointer. */
+static bool realigned_rule(const struct cfi_row *row, struct rule *out)
+{
+    unsigned place = 0;
+
+    if (!is_deref(&row->cfa_expr, &out->cfa_register, &out->cfa_offset))
+        return false;
+    for (unsigned reg = 0; reg < REG_X86_RIP; reg++) {
+        const struct cfi_rule *rule = &row->reg[reg];
+        bool callee_saved = rule_is_callee_saved(ARCH_X86_64, reg);
+        int32_t offset;
+
+        if (!is_default(ARCH_X86_64, reg, rule)) {
+            if (!callee_saved || !is_at_register_and_offset(rule, out->cfa_register, &offset) ||
+                offset % WORD != 0 || offset / WORD < INT16_MIN || offset / WORD > INT16_MAX)
+                return false;
+            out->saved[place] = (int16_t)(offset / WORD);
+            out->saved_mask |= (uint8_t)(1 << place);
+        }
+        if (callee_saved)
+            place++;
+    }
+    out->kind = RULE_REALIGNED;
+    return true;
+}
+
+static bool is_x86_ucontext(const struct cfi_row *row)
+{
+    uint8_t reg;
+    int32_t offset;
+
+    if (row->return_register != REG_X86_RIP || !row->cfa_is_expression ||
+        !is_deref(&row->cfa_expr, &reg, &offset) || reg != REG_X86_RSP)
+        return false;
+    for (size_t i = 0; i < RULE_X86_UCONTEXT_COUNT; i++) {
+        int32_t at = RULE_X86_UCONTEXT + (int32_t)i * WORD;
+
+        reg = recordint_rule_x86_ucontext[i];
+        if ((reg == REG_X86_RSP && offset != at) ||
+            !is_at_register_and_offset(&row->reg[reg], REG_X86_RSP, &at) ||
+            at != RULE_X86_UCONTEXT + (int32_t)i * WORD)
+            return false;
+    }
+    return true;
+}
+
 static bool x86_rule(const struct cfi_row *row, struct rule *out)
 {
     int16_t offset;
@@ -70,12 +161,14 @@ static bool x86_rule(const struct cfi_row *row, struct rule *out)
     if (row->return_register != REG_X86_RIP || !word_offset(&row->reg[REG_X86_RIP], &offset))
         return false;
     note_saved(out, RULE_RETURN, offset);
+    if (row->cfa_is_expression && !plt_expression(&row->cfa_expr, out))
+        return realigned_rule(row, out);
     for (unsigned reg = 0; reg < REG_X86_RIP; reg++) {
         const struct cfi_rule *rule = &row->reg[reg];
         bool callee_saved = rule_is_callee_saved(ARCH_X86_64, reg);
 
         if (!is_default(ARCH_X86_64, reg, rule)) {
-            if (!callee_saved || !word_offset(rule, &offset))
+            if (row->cfa_is_expression || !callee_saved || !word_offset(rule, &offset))
                 return false;
             note_saved(out, place, offset);
             out->saved_mask |= (uint8_t)(1 << place);
@@ -83,11 +176,7 @@ static bool x86_rule(const struct cfi_row *row, struct rule *out)
         if (callee_saved)
             place++;
     }
-    out->kind = RULE_SIMPLE;
-    if (row->cfa_is_expression) {
-        out->kind = RULE_PLT;
-        return out->saved_mask == 0 && offset == -1 && plt_expression(&row->cfa_expr, out);
-    }
+    out->kind = row->cfa_is_expression ? RULE_PLT : RULE_SIMPLE;
     return true;
 }
 
@@ -121,10 +210,14 @@ void recordint_rule_from_row(enum arch arch, const struct cfi_row *row, struct r
     memset(out, 0, sizeof *out);
     if (row->return_register < REG_COUNT && row->reg[row->return_register].kind == CFI_UNDEFINED) {
         out->kind = RULE_STOP;
-    } else {
-        bool fits = !row->signal_frame;
+    } else if (row->signal_frame) {
+        bool known = arch == ARCH_X86_64 && is_x86_ucontext(row);
 
-        if (fits && !row->cfa_is_expression) {
+        out->kind = known ? RULE_SIGRETURN : RULE_GENERIC;
+    } else {
+        bool fits = true;
+
+        if (!row->cfa_is_expression) {
             fits = row->cfa_reg < rule_register_count(arch) && row->cfa_offset >= INT32_MIN &&
                    row->cfa_offset <= INT32_MAX;
             out->cfa_register = (uint8_t)row->cfa_reg;

@@ -13,13 +13,14 @@
 #include "image.h"
 
 enum rule_kind {
-    RULE_NONE = 0,   /* no unwind data here, or none that can be understood */
-    RULE_STOP,       /* the return address is undefined: the outermost frame */
-    RULE_SIMPLE,     /* CFA is register + offset; saved registers lie at words below it */
-    RULE_PLT,        /* CFA is rsp + cfa_offset, 1 << saved[1] more if (rip & 15) >= saved[0] */
-    RULE_GENERIC,    /* none of these: ask recordint_cfi_row again and apply the row */
-    RULE_TRAMPOLINE, /* [uprobes], where no caller can be found */
-    RULE_SIGRETURN   /* a signal trampoline known by its instructions; never cached */
+    RULE_NONE = 0, /* no unwind data here, or none that can be understood */
+    RULE_STOP,     /* the return address is undefined: the outermost frame */
+    RULE_SIMPLE,   /* CFA is register + offset; saved registers lie at words below it */
+    RULE_PLT,      /* CFA is rsp + cfa_offset, 1 << saved[1] more if (rip & 15) >= saved[0] */
+    RULE_REALIGNED, /* CFA is what lies at register + offset, saved registers lie at words from that register */
+    RULE_SIGRETURN, /* the kernel's signal frame, laid out as unwind_signal.c knows it */
+    RULE_GENERIC,   /* none of these: ask recordint_cfi_row again and apply the row */
+    RULE_TRAMPOLINE /* [uprobes], where no caller can be found */
 };
 
 /* Bits of rule.flags. */
@@ -36,7 +37,7 @@ enum {
 };
 
 /* saved: words from the CFA, -32768 to -1, of x86-64's rbx, rbp, r12-r15 (AArch64: x29) and of the return address
- * (AArch64: 0, it is in x30). saved_mask tells which of the first six are saved, the others keep their value.
+ * (AArch64: 0, it is in x30); of RULE_REALIGNED, any from its register, but the return address. saved_mask tells which of the first six are saved, the others keep their value.
  * lowest is the smallest of the offsets that count, so that one check covers them all. */
 struct rule {
     uint8_t kind;
@@ -52,6 +53,12 @@ _Static_assert(sizeof(struct rule) == 24, "recording 4.1: 24 bytes");
 
 /* DWARF numbers of saved[0..5] on x86-64. */
 extern const uint8_t recordint_rule_x86_saved[RULE_SAVED_MAX];
+
+/* Where x86-64's kernel saves the registers of what a signal interrupted: struct ucontext, which the stack pointer
+ * points to when the handler has returned, has them as words from RULE_X86_UCONTEXT on, in this order of
+ * DWARF numbers. */
+enum { RULE_X86_UCONTEXT = 40, RULE_X86_UCONTEXT_COUNT = 17 };
+extern const uint8_t recordint_rule_x86_ucontext[RULE_X86_UCONTEXT_COUNT];
 
 /* Whether a call leaves the register as it was (the stack pointer is not among them: it becomes the CFA). */
 static inline bool rule_is_callee_saved(enum arch arch, unsigned reg)

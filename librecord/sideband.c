@@ -39,15 +39,18 @@ static int handle_mmap(struct record_session *s, const struct perfrec *rec)
 static int handle_comm(struct record_session *s, const struct perfrec *rec)
 {
     struct process *p = recordint_process_find(s, rec->pid);
-    struct thread *t;
+    struct thread *t, *next;
     int rc = 0;
 
     if (p == NULL)
         return 0;
     if (rec->comm.exec) {
         /* The thread that execs is the only one left, under the process's id. */
-        while (p->threads != NULL)
-            recordint_thread_end(s, p->threads);
+        for (t = p->threads; t != NULL; t = next) {
+            next = t->next;
+            if (t->tid != p->pid)
+                recordint_thread_end(s, t);
+        }
         rc = recordint_process_exec(s, p, rec->time_ns);
         for (size_t i = 0; i < s->counter_count; i++)
             if (s->counters[i].tid == rec->pid)

@@ -12,6 +12,8 @@
 
 /* A frame or jump larger than this is a wrong address, not a copy that was too small. */
 #define FAR_BYTES (UINT64_C(64) << 20)
+/* The longest _start there is. */
+#define ENTRY_BYTES 64
 
 static const struct rule no_rule = {RULE_NONE, 0, 0, 0, 0, {0}, 0};
 static const struct rule trampoline_rule = {RULE_TRAMPOLINE, 0, 0, 0, 0, {0}, 0};
@@ -66,7 +68,7 @@ static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
         out->rule = &trampoline_rule;
     } else if (place.has_image_address && space->cache == NULL) {
         recordint_rule_make(w->arch, place.range.image, place.image_address, &w->made);
-        if (w->made.kind == RULE_SIMPLE || w->made.kind == RULE_PLT)
+        if (w->made.kind != RULE_NONE && w->made.kind != RULE_STOP)
             w->made.kind = RULE_GENERIC; /* uncached is the check of all that makes it fast */
         out->rule = &w->made;
     } else if (place.has_image_address) {
@@ -214,11 +216,48 @@ static inline int step_x86(struct walk *w, const struct rule *rule)
     return WALK_ON;
 }
 
+static int step_realigned(struct walk *w, const struct rule *rule)
+{
+    struct regs *regs = &w->regs;
+    uint64_t base = regs->value[rule->cfa_register];
+    uint64_t at = base + (uint64_t)(int64_t)rule->cfa_offset;
+    uint64_t cfa, return_address;
+
+    if (!reg_is_known(regs, rule->cfa_register))
+        return UNWIND_NO_RULE;
+    if (!stack_copy_load(&w->copy, at, &cfa))
+        return (int)recordint_walk_unreadable(w, at);
+    at = slot_address(cfa, rule->saved[RULE_RETURN]);
+    if (!stack_copy_load(&w->copy, at, &return_address)) {
+        if (!walk_cfa_advances(w, cfa))
+            return (int)recordint_walk_stuck(w, cfa, NULL);
+        return (int)recordint_walk_unreadable(w, at);
+    }
+    if (!walk_cfa_advances(w, cfa))
+        return (int)recordint_walk_stuck(w, cfa, &return_address);
+    if (return_address == 0)
+        return UNWIND_COMPLETE;
+    for (unsigned mask = rule->saved_mask; mask != 0; mask &= mask - 1) {
+        unsigned place = (unsigned)__builtin_ctz(mask);
+        unsigned reg = recordint_rule_x86_saved[place];
+
+        if (stack_copy_load(&w->copy, slot_address(base, rule->saved[place]), &regs->value[reg]))
+            regs->known |= UINT64_C(1) << reg;
+    }
+    regs->value[REG_X86_RSP] = cfa;
+    regs->value[REG_X86_RIP] = return_address;
+    regs->known = (regs->known & X86_KEPT) | UINT64_C(1) << REG_X86_RSP;
+    w->cfa = cfa;
+    w->leaf = false;
+    return WALK_ON;
+}
+
 static int step_aarch64(struct walk *w, const struct rule *rule)
 {
     struct regs *regs = &w->regs;
     uint64_t cfa, return_address = regs->value[REG_A64_LR];
     int end = simple_cfa(w, rule, &cfa);
+    bool returns;
 
     if (end != WALK_ON)
         return end;
@@ -233,8 +272,9 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
         end = UNWIND_NO_PROGRESS; /* it holds where this frame goes on, since it called */
     }
     return_address &= ~w->pac_mask;
+    returns = end == WALK_ON || end == UNWIND_NO_PROGRESS;
     if (!walk_cfa_advances(w, cfa))
-        return (int)recordint_walk_stuck(w, cfa, end == WALK_ON ? &return_address : NULL);
+        return (int)recordint_walk_stuck(w, cfa, returns ? &return_address : NULL);
     if (end != WALK_ON)
         return end;
     if (return_address == 0)
@@ -264,11 +304,25 @@ static int step_row(struct walk *w, uint64_t address)
     return recordint_walk_row(w, &row, address - place.image_address);
 }
 
+/* Whether the walk has come to where the process began: ld.so's entry has no unwind data. */
+static bool is_entry(struct walk *w, uint64_t address)
+{
+    struct place place;
+    uint64_t entry;
+
+    if (!recordint_walk_place(w, address, &place) || !place.has_image_address)
+        return false;
+    entry = recordint_image_entry(place.range.image);
+    return entry != 0 && place.image_address - entry < ENTRY_BYTES;
+}
+
 /* Without unwind data. */
-static int step_guessed(struct walk *w, bool mapped)
+static int step_guessed(struct walk *w, uint64_t address, bool mapped)
 {
     int end = UNWIND_NO_RULE;
 
+    if (mapped && w->leaf && is_entry(w, address))
+        return UNWIND_COMPLETE;
     /* A jump to nowhere has just been a call: its frame pointer is still the caller's, who would be lost. */
     if (mapped)
         end = recordint_walk_frame_pointer(w);
@@ -286,6 +340,9 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     case RULE_PLT:
         end = w->arch == ARCH_X86_64 ? step_x86(w, rule) : step_aarch64(w, rule);
         break;
+    case RULE_REALIGNED:
+        end = step_realigned(w, rule);
+        break;
     case RULE_GENERIC:
         end = step_row(w, address);
         break;
@@ -296,7 +353,7 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     case RULE_SIGRETURN:
         return recordint_walk_sigreturn(w);
     default:
-        return step_guessed(w, true);
+        return step_guessed(w, address, true);
     }
     if (end == WALK_ON || end == UNWIND_COMPLETE)
         return end;
@@ -364,7 +421,7 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
         if (!has_stack)
             end = UNWIND_NO_REGISTERS;
         else
-            end = mapped ? step(&w, at.rule, address) : step_guessed(&w, false);
+            end = mapped ? step(&w, at.rule, address) : step_guessed(&w, address, false);
     }
     out->end = (enum unwind_end)end;
     out->guessed = w.guessed;

@@ -64,7 +64,7 @@ static int row_cfa(const struct walk *w, const struct cfi_row *row, uint64_t bia
     return WALK_ON;
 }
 
-/* The return address of the row's frame: WALK_ON and *out, or an end. */
+/* The return address of the row's frame: WALK_ON and *out, or an end (*out is set for UNWIND_NO_PROGRESS). */
 static int row_return(const struct walk *w, const struct cfi_row *row, uint64_t cfa, uint64_t bias,
                       uint64_t *out)
 {
@@ -75,10 +75,8 @@ static int row_return(const struct walk *w, const struct cfi_row *row, uint64_t 
         /* In its register: only of AArch64, and there a call made since has overwritten it. */
         if (w->arch != ARCH_AARCH64 || !reg_is_known(&w->regs, row->return_register))
             return UNWIND_NO_RULE;
-        if (!w->leaf && row->return_register == REG_A64_LR)
-            return UNWIND_NO_PROGRESS;
         *out = w->regs.value[row->return_register];
-        return WALK_ON;
+        return w->leaf || row->return_register != REG_A64_LR ? WALK_ON : UNWIND_NO_PROGRESS;
     }
     result = rule_value(w, rule, row->return_register, cfa, bias, out);
     return result == CFI_EXPR_VALUE ? WALK_ON : (int)end_of(w, result, *out);
@@ -130,8 +128,11 @@ int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias)
         return end;
     end = row_return(w, row, cfa, bias, &return_address);
     return_address &= ~w->pac_mask;
-    if (!row->signal_frame && !walk_cfa_advances(w, cfa))
-        return (int)recordint_walk_stuck(w, cfa, end == WALK_ON ? &return_address : NULL);
+    if (!row->signal_frame && !walk_cfa_advances(w, cfa)) {
+        bool returns = end == WALK_ON || end == UNWIND_NO_PROGRESS;
+
+        return (int)recordint_walk_stuck(w, cfa, returns ? &return_address : NULL);
+    }
     if (end != WALK_ON)
         return end;
     if (return_address == 0 && !row->signal_frame)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signal frames: what changes when one is crossed, and how to cross one whose trampoline has no unwind data
- * (C libraries other than glibc, AArch64's vdso). Offsets are the kernel's: struct rt_sigframe.
+ * (C libraries other than glibc, AArch64's vdso). The layouts are the kernel's: struct rt_sigframe.
  */
 #include <string.h>
 
@@ -15,13 +15,6 @@
 static const uint8_t x86_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 /* mov x8, #139; svc #0 */
 static const uint8_t a64_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
-
-/* From the stack pointer in the trampoline: struct ucontext, the handler's return address was popped. */
-#define X86_SAVED_AT 40
-static const uint8_t x86_saved[] = {8,           9,           10,          11,          12,
-                                    13,          14,          15,          5 /* rdi */, 4 /* rsi */,
-                                    REG_X86_RBP, REG_X86_RBX, 1 /* rdx */, 0 /* rax */, 2 /* rcx */,
-                                    REG_X86_RSP, REG_X86_RIP};
 
 /* siginfo, then struct ucontext: x0-x30, sp and pc follow each other as our numbers do. */
 #define A64_SAVED_AT 312
@@ -42,20 +35,23 @@ bool recordint_walk_at_sigreturn(struct walk *w)
 
 int recordint_walk_sigreturn(struct walk *w)
 {
+    bool x86 = w->arch == ARCH_X86_64;
     unsigned sp = reg_sp(w->arch);
     uint64_t signal_sp = w->regs.value[sp];
-    size_t count = w->arch == ARCH_X86_64 ? sizeof x86_saved : REG_COUNT;
-    uint64_t at = signal_sp + (w->arch == ARCH_X86_64 ? X86_SAVED_AT : A64_SAVED_AT);
+    size_t count = x86 ? RULE_X86_UCONTEXT_COUNT : REG_COUNT;
+    uint64_t at = signal_sp + (x86 ? RULE_X86_UCONTEXT : A64_SAVED_AT);
     struct regs interrupted = w->regs;
 
     if (!reg_is_known(&w->regs, sp))
         return UNWIND_NO_RULE;
     for (size_t i = 0; i < count; i++, at += 8) {
+        unsigned reg = x86 ? recordint_rule_x86_ucontext[i] : (unsigned)i;
         uint64_t value;
 
-        if (!stack_copy_load(&w->copy, at, &value))
+        if (stack_copy_load(&w->copy, at, &value))
+            reg_set(&interrupted, reg, value);
+        else if (reg == sp || reg == reg_pc(w->arch))
             return (int)recordint_walk_unreadable(w, at);
-        reg_set(&interrupted, w->arch == ARCH_X86_64 ? x86_saved[i] : (unsigned)i, value);
     }
     w->regs = interrupted;
     recordint_walk_interrupted(w, signal_sp);

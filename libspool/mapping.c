@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live mappings of recorded processes, and which module and deactivation records a change of them makes: the
- * mapping table above the writer (spool(5), "The mapping table"). Which file a mapping is of, and when it was seen,
- * is the caller's business.
+ * The live mappings of recorded processes, and which module and deactivation records a change of them makes. Which file
+ * a mapping is of, and when it was seen, is the caller's business.
+ *
+ * The records are those of stackpulse, byte for byte. For a mapping that is not live yet, in this order:
+ *   - a module deactivation for each mapping of the process that it overlaps
+ *   - a module for each piece that remains of them, mapping by mapping, left before right, the right one with its file
+ *     offset moved along
+ *   - a module for the mapping
+ * Mappings are visited by id or by address, as the caller chose. Pieces never meet an equal mapping: those of a process
+ * are disjoint.
  *
  * A change is checked and has all its memory before its first record is written, and is made when its last one has
  * been, so that a refused or failed change leaves the table as it was.
@@ -555,10 +562,10 @@ int spool_mappings_apply(struct spool_mappings *m, const struct spool_module *ma
     struct spool_module fields = *mapping;
     int rc = spoolint_writer_ready(m->w);
 
-    if (rc < 0)
-        return rc;
     if (id)
         *id = SPOOL_NO_ID;
+    if (rc < 0)
+        return rc;
     if (fields.jit)
         return writer_misuse(m->w, "JIT module as a mapping");
     if (fields.end <= fields.start)

@@ -21,7 +21,7 @@ same() { # WHAT FILE OTHER_FILE
     fi
 }
 
-for name in spool sym; do
+for name in spool record sym; do
     folder=$SRC/lib$name
     declared "$folder/include/spool/$name.h" "$name" >declared
     sed -nE "s/^ +([a-z0-9_]+);.*/\1/p" "$folder/lib$name.map" | sort >mapped

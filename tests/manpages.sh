@@ -5,7 +5,7 @@ set -u
 cd "$SRC" || exit 1
 bad=0
 
-for page in libspool/libspool.3 libspool/spool.5 libsym/libsym.3; do
+for page in libspool/libspool.3 libspool/spool.5 librecord/librecord.3 libsym/libsym.3; do
     [ -e $page ] || { echo "missing: $page" && bad=1; }
 done
 for main in tools/*/main.c; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the build and uses it as others would: find_package and pkg-config, shared and static, C and C++.
-# A program of component spool must build where there is neither elfutils nor liblzma, and must not load them.
+# Programs of the components spool and record must build where there is neither elfutils nor liblzma, and must not load
+# them.
 set -eu
 
 here=$SRC/tests/install
@@ -42,13 +43,18 @@ mkdir no-elfutils
 cp "$(pkg-config --variable=pcfiledir zlib)/zlib.pc" no-elfutils/
 without_elfutils() { env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$PWD/no-elfutils:${extra_pc:-}" "$@"; }
 
-check_run() { # spool|sym PROGRAM [static]
-    local expected="libspool $VERSION: version 3, start 123 us" output needed
-    [ "$1" = spool ] || expected="spool::read(int)"
+check_run() { # spool|record|sym PROGRAM [static]
+    local expected output needed
+    case $1 in
+    spool) expected="libspool $VERSION: version 3, start 123 us" ;;
+    record) expected="librecord $VERSION: 10 bytes, at most [0-9]* Hz" ;;
+    sym) expected="spool::read\(int\)" ;;
+    esac
     output=$("$2") || die "$2 exits with $?"
-    [ "$output" = "$expected" ] || die "$2 prints: $output"
+    # shellcheck disable=SC2053 # the right side is a pattern
+    [[ $output == $expected ]] || die "$2 prints: $output"
     needed=$(ldd "$2")
-    if [ "$1" = spool ] && grep -E 'libelf|libdw|liblzma' <<<"$needed"; then
+    if [ "$1" != sym ] && grep -E 'libelf|libdw|liblzma' <<<"$needed"; then
         die "$2 loads what it does not need"
     fi
     case "${3:-shared}" in
@@ -57,7 +63,7 @@ check_run() { # spool|sym PROGRAM [static]
     esac
 }
 
-for name in spool sym; do
+for name in spool record sym; do
     say "find_package, component $name"
     wrap=
     [ $name = sym ] || wrap=without_elfutils
@@ -67,15 +73,15 @@ for name in spool sym; do
     check_run $name "cmake-$name/shared"
     check_run $name "cmake-$name/static" static
 done
-! grep -riE 'elf|lzma' prefix/lib*/cmake/spool/spool-spool-targets*.cmake \
-    prefix/lib/*/cmake/spool/spool-spool-targets*.cmake 2>/dev/null ||
-    die "the export set of component spool mentions elfutils or liblzma"
+! grep -riE 'elf|lzma' "$lib"/cmake/spool/spool-{spool,record}-targets*.cmake ||
+    die "the export set of component spool or record mentions elfutils or liblzma"
 # What the static libsym needs is said to users exactly when it was compiled in.
 case "$SYM_LIBS" in
 *-llzma*) in_pc="zlib, liblzma" in_cmake=0 ;;
 *) in_pc="zlib" in_cmake=1 ;;
 esac
 grep -qx "Requires.private: $in_pc" "$pc/libsym.pc" || die "libsym.pc: $(grep Requires "$pc/libsym.pc")"
+grep -qx "Requires.private: libspool, zlib" "$pc/librecord.pc" || die "librecord.pc: $(grep Requires "$pc/librecord.pc")"
 rc=0
 grep -q 'LibLZMA::LibLZMA' "$lib/cmake/spool/spool-sym-targets.cmake" || rc=1
 [ $rc = $in_cmake ] || die "spool-sym-targets.cmake and the features of libsym differ"
@@ -88,7 +94,7 @@ compile() { # OUTPUT ARGUMENT...: as a person would, with pkg-config's words at 
     shift
     "$CC" -std=c11 "${warn[@]}" "${flags[@]}" -o "$output" "$@" || die "compiling $output"
 }
-for name in spool sym; do
+for name in spool record sym; do
     say "pkg-config, lib$name"
     wrap="env PKG_CONFIG_PATH=$pc"
     [ $name = sym ] || wrap="without_elfutils"
@@ -108,7 +114,7 @@ if ! command -v "$cxx" >/dev/null; then
     echo "no C++ compiler ($cxx); all of C passed"
     exit 77
 fi
-for name in spool sym; do
+for name in spool record sym; do
     say "C++, lib$name"
     # shellcheck disable=SC2046
     "$cxx" -x c++ -std=c++11 "${warn[@]}" "${flags[@]}" -o "cxx-$name" "$here/use_$name.c" \

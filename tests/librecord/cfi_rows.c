@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cfi_rows FILE [EVERY]: prints each row of every EVERYth FDE as tests/librecord/cfi.sh makes them of
- * readelf's: "ADDRESS CFA REGISTER=RULE...", without registers that have no rule or are undefined, which
- * readelf does not tell apart.
+ * cfi_rows FILE: prints each row of each FDE as _cfi_rows.awk makes them of readelf's:
+ * "ADDRESS CFA REGISTER=RULE...", without registers that have no rule or are undefined, which readelf does
+ * not tell apart.
  * cfi_rows --time FILE: prints the nanoseconds of a row at a random address of a random FDE.
  */
 #include "cfi.h"
@@ -99,22 +99,20 @@ static int print_fde(struct image *image, uint64_t start, uint64_t end)
     return 0;
 }
 
-static int print_all(struct image *image, unsigned long every)
+static int print_all(struct image *image)
 {
     int failed = 0;
     uint64_t start;
     uint64_t end;
-    unsigned long count = 0;
     for (size_t at = 0; recordint_cfi_next_fde(image, &at, &start, &end);)
-        if (count++ % every == 0)
-            failed |= print_fde(image, start, end);
+        failed |= print_fde(image, start, end);
     return failed;
 }
 
-static uint64_t now_ns(void)
+static uint64_t cpu_ns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -149,11 +147,11 @@ static int time_rows(struct image *image)
     free(ranges);
     for (int round = 0; round < ROUNDS; round++) {
         size_t found = 0;
-        uint64_t before = now_ns();
+        uint64_t before = cpu_ns();
         for (size_t i = 0; i < ADDRESSES; i++)
             found += recordint_cfi_row(image, addresses[i], &row) == CFI_FOUND;
         printf("%" PRIu64 " FDEs, %zu of %d rows, %.0f ns each\n", fdes, found, ADDRESSES,
-               (double)(now_ns() - before) / ADDRESSES);
+               (double)(cpu_ns() - before) / ADDRESSES);
     }
     return 0;
 }
@@ -161,8 +159,8 @@ static int time_rows(struct image *image)
 int main(int argc, char **argv)
 {
     bool timing = argc == 3 && strcmp(argv[1], "--time") == 0;
-    if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: cfi_rows FILE [EVERY] | --time FILE\n");
+    if (argc != 2 && !timing) {
+        fprintf(stderr, "usage: cfi_rows FILE | --time FILE\n");
         return 2;
     }
     const char *path = argv[timing ? 2 : 1];
@@ -173,8 +171,7 @@ int main(int argc, char **argv)
         return 1;
     }
     close(fd);
-    unsigned long every = !timing && argc == 3 ? strtoul(argv[2], NULL, 10) : 1;
-    int failed = timing ? time_rows(image) : print_all(image, every > 0 ? every : 1);
+    int failed = timing ? time_rows(image) : print_all(image);
     recordint_image_free(image);
     return failed;
 }

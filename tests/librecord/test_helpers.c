@@ -237,24 +237,22 @@ static void tell_pid(void)
         _exit(99);
 }
 
-/* A process with one child, down to level 0. */
-static void grow(int level)
+/* A child that has one in turn. */
+static void grow(void)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (level > 0) {
-        pid_t pid = fork();
-        if (pid == 0)
-            grow(level - 1);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        fork();
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        tell_pid();
+        for (;;)
+            pause();
     }
-    tell_pid();
-    for (;;)
-        pause();
 }
 
 static void *grow_in_thread(void *unused)
 {
-    if (fork() == 0)
-        grow(1);
+    grow();
     for (;;) /* or the death signal comes: it is the thread's that forked */
         pause();
     return unused;
@@ -264,8 +262,7 @@ static void *grow_in_thread(void *unused)
 static void is_tree(int ready_fd)
 {
     pthread_t thread;
-    if (fork() == 0)
-        grow(1);
+    grow();
     if (pthread_create(&thread, NULL, grow_in_thread, NULL) != 0)
         _exit(99);
     say_ready(ready_fd);

@@ -312,7 +312,9 @@ struct record_command_options {
 
 /* Forks. argv ends with NULL, argv[0] is looked up in PATH as execvp does. options NULL: inherit everything.
  * The child has no descriptor of ours but 0, 1 and 2 and those without CLOEXEC.
- * Returns 0, ERR_COMMAND (fork refused), ERR_MISUSE, ERR_NOMEM. */
+ * Signals that the caller handles are by default in the child at once. argv may change when this returns.
+ * Returns 0, ERR_COMMAND (fork or a descriptor refused, see record_command_errno; the handle is as new),
+ * ERR_MISUSE. */
 RECORD_MUST_CHECK int record_command_prepare(struct record_command *c, char *const argv[],
                                              const struct record_command_options *options);
 
@@ -324,8 +326,9 @@ pid_t record_command_pid(const struct record_command *c);
 RECORD_MUST_CHECK int record_command_run(struct record_command *c);
 int record_command_errno(const struct record_command *c);
 
-/* Without waiting: 1 and the status as of waitpid when it has ended, 0 when not, ERR_*. Wait: waits; EINTR
- * returns 0. Once it has ended both keep returning 1. */
+/* Without waiting: 1 and the status as of waitpid when it has ended, 0 when not, ERR_NO_PROCESS (the caller reaped
+ * it, or ignores SIGCHLD), ERR_MISUSE. Wait: waits for one that was run; EINTR returns 0. Once it has ended both
+ * keep returning 1. status may be NULL. */
 RECORD_MUST_CHECK int record_command_try_wait(struct record_command *c, int *status);
 RECORD_MUST_CHECK int record_command_wait(struct record_command *c, int *status);
 
@@ -343,7 +346,7 @@ RECORD_MUST_CHECK int record_process_kill(pid_t pid);
 
 /* A descriptor that becomes readable when the process ends; the caller closes it. Returns it, or
  * ERR_NO_PROCESS, ERR_LIMIT (descriptors), ERR_UNSUPPORTED. record_exit_fd_wait waits on one, at most
- * timeout_ms (-1: no limit): 1 ended, 0 not yet or EINTR. */
+ * timeout_ms (-1: no limit): 1 ended, 0 not yet or EINTR, ERR_MISUSE: no descriptor. */
 RECORD_MUST_CHECK int record_exit_fd_open(pid_t pid);
 int record_exit_fd_wait(int fd, int timeout_ms);
 

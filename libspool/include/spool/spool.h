@@ -583,14 +583,14 @@ enum spool_mapping_order {
  * a mapping, with a module id, of its own. Mappings of the kernel belong to no process, may overlap, and are
  * never retired.
  *
- * A call that changes the table returns 0, or an error of the writer: the sticky one, ERR_MISUSE when the
- * writer is not open, and what is said below. spool_writer_error has the text. Unlike the writer's own, an
- * ERR_NOMEM of the table does not stick unless the next call of the writer says so, too.
- * An apply or deactivate that fails has changed nothing in the table; a clone may have been done in part. */
+ * A call that changes the table returns 0 or an error, whose text is spool_writer_error's: the writer's sticky
+ * one, ERR_MISUSE when the writer is not open, ERR_NOMEM, and what is said below. ERR_NOMEM is sticky when
+ * the writer was short of memory, and not when the table was; spool_writer_flush tells, and the call may be
+ * made again. An apply or deactivate that fails has changed nothing; a clone may have been done in part. */
 struct spool_mappings;
 
-/* A table without mappings, above a writer that may be open or not, is borrowed and must outlive it. NULL: out of
- * memory. Free it with spool_mappings_free, which writes nothing and accepts NULL. */
+/* A table without mappings. The writer, open or not yet, is borrowed and must outlive it. NULL: out of memory. Free
+ * it with spool_mappings_free, which writes nothing and accepts NULL. */
 struct spool_mappings *spool_mappings_new(struct spool_writer *w, enum spool_mapping_order order);
 void spool_mappings_free(struct spool_mappings *m);
 

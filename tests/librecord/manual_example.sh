@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The program in librecord(3) compiles, records a command, and tells of one that cannot be run.
+set -u
+bad=0
+
+failed() {
+    echo "FAILED: $*"
+    bad=1
+}
+
+"$BUILD/tests/workload" probe || exit $?
+sed -n '/^#include <errno.h>/,/^\.Ed/p' "$SRC/librecord/librecord.3" | sed '/^\.Ed/d; s/\\e/\\/g' >example.c
+# shellcheck disable=SC2086 # a list of options
+"$CC" $SANITIZE_FLAGS -Wall -Wextra -Wpedantic -Werror -I"$SRC/librecord/include" -o example example.c \
+    "$BUILD/lib/librecord.a" "$BUILD/lib/libspool.a" -lz -lpthread || exit 1
+
+# shellcheck disable=SC2016 # for the inner shell
+./example busy.spool bash -c 'for ((i = 0; i < 300000; i++)); do :; done' 2>messages || failed "exit status $?: $(cat messages)"
+samples=$(sed -n '1s/^\([0-9]*\) samples, [0-9]* records lost$/\1/p' messages)
+[ "${samples:-0}" -gt 10 ] || failed "no count of samples, or few: $(cat messages)"
+in_spool=$(spoolcat --json --summary busy.spool | grep -oE '"samples":[0-9]+' | head -n 1)
+[ "$in_spool" = "\"samples\":$samples" ] || failed "$samples samples told, in the spool $in_spool"
+
+./example nothing.spool ./nosuch 2>messages && failed "a command that is not there is no error"
+grep -qx './nosuch: No such file or directory' messages || failed "of a command that is not there: $(cat messages)"
+exit $bad

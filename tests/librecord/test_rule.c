@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows to compact rules. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rule.h"
+
+/* A function that pushed rbp and set it: CFA rbp + 16, rbp at CFA - 16, return address at CFA - 8. */
+static struct cfi_row x86_row(void)
+{
+    struct cfi_row row;
+
+    memset(&row, 0, sizeof row);
+    row.cfa_reg = REG_X86_RBP;
+    row.cfa_offset = 16;
+    row.return_register = REG_X86_RIP;
+    row.reg[REG_X86_RIP].kind = CFI_OFFSET;
+    row.reg[REG_X86_RIP].offset = -8;
+    row.reg[REG_X86_RBP].kind = CFI_OFFSET;
+    row.reg[REG_X86_RBP].offset = -16;
+    return row;
+}
+
+static struct cfi_row a64_row(void)
+{
+    struct cfi_row row;
+
+    memset(&row, 0, sizeof row);
+    row.cfa_reg = REG_A64_SP;
+    row.cfa_offset = 32;
+    row.return_register = REG_A64_LR;
+    return row;
+}
+
+static enum rule_kind kind_of(enum arch arch, const struct cfi_row *row)
+{
+    struct rule rule;
+
+    recordint_rule_from_row(arch, row, &rule);
+    return (enum rule_kind)rule.kind;
+}
+
+static void a_frame_with_saved_registers_is_simple(void **state)
+{
+    struct cfi_row row = x86_row();
+    struct rule rule;
+
+    (void)state;
+    row.reg[REG_X86_RBX].kind = CFI_OFFSET;
+    row.reg[REG_X86_RBX].offset = -56;
+    row.reg[15].kind = CFI_OFFSET;
+    row.reg[15].offset = -24;
+    row.reg[12].kind = CFI_SAME_VALUE;
+    recordint_rule_from_row(ARCH_X86_64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_SIMPLE);
+    assert_int_equal(rule.flags, 0);
+    assert_int_equal(rule.cfa_register, REG_X86_RBP);
+    assert_int_equal(rule.cfa_offset, 16);
+    assert_int_equal(rule.saved_mask, 1 << 0 | 1 << 1 | 1 << 5);
+    assert_int_equal(rule.saved[0], -7);
+    assert_int_equal(rule.saved[1], -2);
+    assert_int_equal(rule.saved[5], -3);
+    assert_int_equal(rule.saved[RULE_RETURN], -1);
+    assert_int_equal(rule.lowest, -7);
+}
+
+static void the_cfa_may_be_based_on_any_register(void **state)
+{
+    static const uint32_t regs[] = {REG_X86_RSP, REG_X86_RBP, REG_X86_RBX, REG_X86_R10,
+                                    12,          13,          14,          15};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof regs / sizeof regs[0]; i++) {
+        struct cfi_row row = x86_row();
+
+        row.cfa_reg = regs[i];
+        assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_SIMPLE);
+    }
+}
+
+static void what_does_not_fit_is_generic(void **state)
+{
+    struct cfi_row row = x86_row();
+
+    (void)state;
+    row.cfa_offset = (int64_t)INT32_MAX + 1;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.cfa_offset = INT32_MAX;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_SIMPLE);
+    row.cfa_reg = 17;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+
+    row = x86_row();
+    row.reg[REG_X86_RBP].offset = -20; /* not in words */
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.reg[REG_X86_RBP].offset = (int64_t)INT16_MIN * 8;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_SIMPLE);
+    row.reg[REG_X86_RBP].offset -= 8;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.reg[REG_X86_RBP].offset = 0;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.reg[REG_X86_RBP].kind = CFI_UNDEFINED;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.reg[REG_X86_RBP].kind = CFI_EXPRESSION;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+
+    row = x86_row();
+    row.reg[8].kind = CFI_OFFSET; /* r8 is nobody's to restore, but the row does */
+    row.reg[8].offset = -24;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+
+    row = x86_row();
+    row.reg[REG_X86_RIP].kind = CFI_REGISTER;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.reg[REG_X86_RIP].kind = CFI_UNSPECIFIED;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.return_register = 1000;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+}
+
+static void an_undefined_return_address_stops(void **state)
+{
+    struct cfi_row row = x86_row();
+
+    (void)state;
+    row.reg[REG_X86_RIP].kind = CFI_UNDEFINED;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_STOP);
+    row = a64_row();
+    row.reg[REG_A64_LR].kind = CFI_UNDEFINED;
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_STOP);
+}
+
+static void a_signal_frame_is_generic_and_flagged(void **state)
+{
+    struct cfi_row row = x86_row();
+    struct rule rule;
+
+    (void)state;
+    row.signal_frame = true;
+    recordint_rule_from_row(ARCH_X86_64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_GENERIC);
+    assert_int_equal(rule.flags, RULE_SIGNAL);
+}
+
+static void the_expression_of_a_plt_is_recognised(void **state)
+{
+    static const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+    uint8_t bytes[sizeof plt];
+    struct cfi_row row = x86_row();
+    struct rule rule;
+
+    (void)state;
+    row.reg[REG_X86_RBP].kind = CFI_UNSPECIFIED;
+    row.cfa_is_expression = true;
+    row.cfa_expr.bytes = plt;
+    row.cfa_expr.size = sizeof plt;
+    recordint_rule_from_row(ARCH_X86_64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_PLT);
+    assert_int_equal(rule.cfa_register, REG_X86_RSP);
+    assert_int_equal(rule.cfa_offset, 8);
+    assert_int_equal(rule.saved[0], 11);
+    assert_int_equal(rule.saved[1], 3);
+    assert_int_equal(rule.saved[RULE_RETURN], -1);
+
+    for (size_t i = 0; i < sizeof plt; i++) {
+        memcpy(bytes, plt, sizeof plt);
+        bytes[i] = 0x96;
+        row.cfa_expr.bytes = bytes;
+        assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    }
+    memcpy(bytes, plt, sizeof plt);
+    bytes[6] = 0x3a; /* entries with endbr64 */
+    recordint_rule_from_row(ARCH_X86_64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_PLT);
+    assert_int_equal(rule.saved[0], 10);
+    row.cfa_expr.size--;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+}
+
+static void aarch64_keeps_its_return_address_in_x30_or_beside_x29(void **state)
+{
+    struct cfi_row row = a64_row();
+    struct rule rule;
+
+    (void)state;
+    recordint_rule_from_row(ARCH_AARCH64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_SIMPLE);
+    assert_int_equal(rule.saved[RULE_RETURN], 0);
+
+    row.reg[REG_A64_FP].kind = CFI_OFFSET;
+    row.reg[REG_A64_FP].offset = -32;
+    row.reg[REG_A64_LR].kind = CFI_OFFSET;
+    row.reg[REG_A64_LR].offset = -24;
+    recordint_rule_from_row(ARCH_AARCH64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_SIMPLE);
+    assert_int_equal(rule.saved_mask, 1 << RULE_A64_FP);
+    assert_int_equal(rule.saved[RULE_A64_FP], -4);
+    assert_int_equal(rule.saved[RULE_RETURN], -3);
+
+    row.reg[19].kind = CFI_OFFSET;
+    row.reg[19].offset = -16;
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_with_saved_registers_is_simple),
+        cmocka_unit_test(the_cfa_may_be_based_on_any_register),
+        cmocka_unit_test(what_does_not_fit_is_generic),
+        cmocka_unit_test(an_undefined_return_address_stops),
+        cmocka_unit_test(a_signal_frame_is_generic_and_flagged),
+        cmocka_unit_test(the_expression_of_a_plt_is_recognised),
+        cmocka_unit_test(aarch64_keeps_its_return_address_in_x30_or_beside_x29),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
