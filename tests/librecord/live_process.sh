@@ -67,15 +67,16 @@ check two ""
 at_least "$(samples_of two 'run_ladder;')" 280 || failed "two: the first is missing"
 at_least "$(samples_of two 'run_ladder2;')" 280 || failed "two: the second is missing"
 
-# 200 threads that run in bursts: each has its share.
+# 200 threads that run in bursts: each has its share. Where the recorder does not get the processor in time, with so many
+# others waiting for it, that is told, and still nobody is missing.
 start burst burst 72 200
 record_attached burst -p "$(cat burst.pid)"
 open burst
 finish burst
 fold burst
-check burst burst
+check burst ""
 "$BIN/spoolcat" --threads --json burst.spool | jq -r '[.name, .tid, .samples] | join(" ")' >burst.threads
-awk -v hz=$hz '
+awk -v hz=$hz -v lost="$(field burst lost_events)" '
     FILENAME ~ /threads$/ { samples[$1 " " $2] = $3; next }
     $1 == "thread" {
         want = $4 * hz / 1000
@@ -86,18 +87,20 @@ awk -v hz=$hz '
         seen++
         if ($4 > 50 && have == 0)
             print $2 ": no samples in " $4 " ms"
-        else if (off > 0.2 * want && off > 3 * sqrt(want))
+        else if (lost == 0 && off > 0.2 * want && off > 3 * sqrt(want))
             print $2 ": " have " samples in " $4 " ms"
     }
     END {
         if (seen != 200)
             print seen " threads"
-        printf "burst: %d samples, %d expected\n", total, wanted >"/dev/stderr"
+        if (total + lost < 0.85 * wanted || total > 1.05 * wanted)
+            print total " samples and " lost " lost records, expected " wanted
+        printf "burst: %d samples, %d lost, %d expected\n", total, lost, wanted >"/dev/stderr"
     }' burst.threads burst.report >burst.missing
-[ ! -s burst.missing ] || failed "burst: $(head -n 5 burst.missing) (lost $(field burst lost_events), mode $(field burst mode))"
+[ ! -s burst.missing ] || failed "burst: $(head -n 5 burst.missing)"
 
 # Descendants that are there already.
-rm -f *.gate
+rm -f d.gate
 sh -c "'$workload' --ready d1.pid --gate d.gate ladder 300 & '$workload' --ready d2.pid --gate d.gate ladder2 300 & wait" &
 shell=$!
 started+=("$shell")

@@ -3,7 +3,7 @@
  * workload [OPTION]... MODE [MS [N]]: spends about MS milliseconds of processor time (of each thread or process it makes)
  * in functions whose call graph is known: workload.graph has it, check_stacks.awk compares recorded stacks with it.
  *
- *   --report FILE  appends "cpu PID USER SYSTEM" at the end, seconds of this process and the children it waited for,
+ *   --report FILE  appends "cpu PID USER SYSTEM SWITCHES" at the end: seconds and context switches of it and the children waited for,
  *                  and in mode burst "thread NAME TID MILLISECONDS" for each thread
  *   --ready FILE   writes the process id to it when the mode begins (burst: when all threads are there)
  *   --gate FILE    waits after that until this file exists
@@ -152,10 +152,12 @@ KEEP static void run_deeper(unsigned long us)
     BARRIER();
 }
 
-/* A frame as large as the default stack copy. */
+/* A frame as large as the default stack copy, all there. */
 KEEP static void big_frame(unsigned n, unsigned long us)
 {
     unsigned char frame[32768];
+    for (size_t i = 0; i < sizeof frame; i += 512)
+        frame[i] = 1; /* a page that was never touched ends the kernel's copy, whatever its size */
     USE(frame);
     if (n > 1)
         big_frame(n - 1, us);
@@ -390,7 +392,7 @@ KEEP static void *burst_main(void *argument)
     pthread_barrier_wait(&burst_barrier); /* the gate is open */
     while (thread_ms() < (double)burst->us / 1e3) {
         burst_work(2000);
-        usleep(1000 * (1 + pause));
+        usleep(20000 * (1 + pause));
         pause = (pause * 5 + 3) % 7;
     }
     burst->ms = thread_ms();
@@ -689,11 +691,12 @@ static void report(void)
     f = fopen(report_path, "a");
     if (f == NULL)
         fail(report_path);
-    fprintf(f, "cpu %d %.6f %.6f\n", (int)getpid(),
+    fprintf(f, "cpu %d %.6f %.6f %ld\n", (int)getpid(),
             (double)(own.ru_utime.tv_sec + children.ru_utime.tv_sec) +
                 (double)(own.ru_utime.tv_usec + children.ru_utime.tv_usec) / 1e6,
             (double)(own.ru_stime.tv_sec + children.ru_stime.tv_sec) +
-                (double)(own.ru_stime.tv_usec + children.ru_stime.tv_usec) / 1e6);
+                (double)(own.ru_stime.tv_usec + children.ru_stime.tv_usec) / 1e6,
+            own.ru_nvcsw + own.ru_nivcsw + children.ru_nvcsw + children.ru_nivcsw);
     fclose(f);
 }
 
