@@ -226,8 +226,9 @@ static int open_session(struct record_session *s, int fd, record_write_fn *write
     struct spool_header header;
     int rc;
 
-    if (s->state != SESSION_NEW || s->writer != NULL)
+    if (s->opened)
         return misuse(s, "the session was opened before");
+    s->opened = true;
     if (!recordint_limits_kernel_at_least(6, 0))
         return recordint_error_set(&s->error, RECORD_ERR_UNSUPPORTED, 0,
                                    "recording needs Linux 6.0 or newer");
@@ -453,7 +454,8 @@ static bool is_active(const struct process *p)
 {
     struct procfs_stat stat;
 
-    return recordint_procfs_stat(p->pid, 0, &stat) == 0 && stat.state != 'Z' && stat.state != 'X' &&
+    /* The first thread may have ended while others run: record_process_exists knows. */
+    return record_process_exists(p->pid) && recordint_procfs_stat(p->pid, 0, &stat) == 0 &&
            (p->start_ticks == 0 || stat.start_ticks == p->start_ticks);
 }
 

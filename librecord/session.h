@@ -66,8 +66,9 @@ enum session_state { SESSION_NEW, SESSION_OPEN, SESSION_FINISHED };
 
 struct record_session {
     enum session_state state;
+    bool opened; /* tried once, also in vain */
     struct record_errbuf error;
-    int sticky; /* ERR_IO, ERR_NOMEM: the spool cannot go on */
+    int sticky; /* ERR_IO, ERR_NOMEM, ERR_LIMIT of ids: the spool cannot go on */
     bool frequency_refused;
     uint32_t refused_hz, limit_hz;
 

@@ -126,7 +126,8 @@ void record_session_free(struct record_session *s);
 
 /* Checks the options, reads the kernel's limits, and begins a spool on a descriptor, which stays the
  * caller's, or with a function that takes the bytes: it returns 0 when it took all of them, or an errno
- * value, and must not call back. The header has been written when this returns 0.
+ * value, and must not call back. The header has been written when this returns 0. A session is opened once, be it
+ * in vain.
  * Returns 0, ERR_LIMIT (a frequency above the kernel's; see record_session_frequency_error), ERR_UNSUPPORTED
  * (kernel before 6.0, another machine), ERR_IO, ERR_MISUSE, ERR_NOMEM. */
 typedef int record_write_fn(void *user, const void *data, size_t size);
@@ -154,8 +155,8 @@ enum {
  * (SIGSTOP) while its threads and mappings are read, and resumed if it was not stopped before. A process
  * that is a target already is refreshed.
  * Returns 0; ERR_NO_PROCESS (also one that ends meanwhile); ERR_PERMISSION; ERR_LIMIT (descriptors used up
- * in every mode); ERR_UNSUPPORTED; ERR_IO; ERR_NOMEM; ERR_MISUSE. After any of these but ERR_IO and
- * ERR_NOMEM the session goes on with the targets it has. */
+ * in every mode); ERR_UNSUPPORTED; ERR_IO; ERR_NOMEM; ERR_MISUSE. After any of these but ERR_IO, ERR_NOMEM
+ * and a spool whose ids are used up (ERR_LIMIT too) the session goes on with the targets it has. */
 RECORD_MUST_CHECK int record_session_attach(struct record_session *s, pid_t pid, unsigned flags);
 
 /* Samples a prepared command from its exec on. Returns as record_session_attach. */
@@ -166,8 +167,8 @@ RECORD_MUST_CHECK int record_session_attach_command(struct record_session *s,
  * meanwhile is no error. Returns the number of threads added, or as record_session_attach. */
 RECORD_MUST_CHECK int record_session_refresh_threads(struct record_session *s, pid_t pid);
 
-/* Switches sampling of all targets on or off; side-band records go on, so that mappings stay known.
- * Returns 0 or an error. */
+/* Switches sampling of all targets on or off. Switched off, the kernel tells nothing either: threads and mappings
+ * are read again when sampling is switched on. Returns 0 or an error. */
 RECORD_MUST_CHECK int record_session_enable(struct record_session *s);
 RECORD_MUST_CHECK int record_session_disable(struct record_session *s);
 
