@@ -182,6 +182,38 @@ static void the_expression_of_a_plt_is_recognised(void **state)
     assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
 }
 
+static void a_realigned_frame_needs_no_decoding(void **state)
+{
+    static const uint8_t cfa[] = {0x76, 0x58, 0x06};    /* *(rbp - 40) */
+    static const uint8_t at_rbp[] = {0x76, 0};          /* rbp */
+    static const uint8_t at_r15[] = {0x76, 0xf8, 0x7e}; /* rbp - 136 */
+    static const uint8_t by_rsp[] = {0x77, 0};
+    struct cfi_row row = x86_row();
+    struct rule rule;
+
+    (void)state;
+    row.cfa_is_expression = true;
+    row.cfa_expr = (struct cfi_expr){cfa, sizeof cfa};
+    row.reg[REG_X86_RBP].kind = CFI_EXPRESSION;
+    row.reg[REG_X86_RBP].expr = (struct cfi_expr){at_rbp, sizeof at_rbp};
+    row.reg[15].kind = CFI_EXPRESSION;
+    row.reg[15].expr = (struct cfi_expr){at_r15, sizeof at_r15};
+    recordint_rule_from_row(ARCH_X86_64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_REALIGNED);
+    assert_int_equal(rule.cfa_register, REG_X86_RBP);
+    assert_int_equal(rule.cfa_offset, -40);
+    assert_int_equal(rule.saved_mask, 1 << 1 | 1 << 5);
+    assert_int_equal(rule.saved[1], 0);
+    assert_int_equal(rule.saved[5], -17);
+    assert_int_equal(rule.saved[RULE_RETURN], -1);
+
+    row.reg[15].expr = (struct cfi_expr){by_rsp, sizeof by_rsp};
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+    row.reg[15].kind = CFI_UNSPECIFIED;
+    row.cfa_expr.size = 2;
+    assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
+}
+
 static void aarch64_keeps_its_return_address_in_x30_or_beside_x29(void **state)
 {
     struct cfi_row row = a64_row();
@@ -216,6 +248,7 @@ int main(void)
         cmocka_unit_test(an_undefined_return_address_stops),
         cmocka_unit_test(a_signal_frame_is_generic_and_flagged),
         cmocka_unit_test(the_expression_of_a_plt_is_recognised),
+        cmocka_unit_test(a_realigned_frame_needs_no_decoding),
         cmocka_unit_test(aarch64_keeps_its_return_address_in_x30_or_beside_x29),
     };
 

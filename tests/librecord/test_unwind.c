@@ -404,6 +404,11 @@ static void a_frame_pointer_must_hold(void **state)
         expect(w, UNWIND_NO_RULE, 1);
         assert_false(w->result.guessed);
     }
+    reg_set(&w->input.regs, REG_X86_RBP, STACK + 36); /* right, but for its alignment */
+    memcpy((uint8_t *)w->stack + 36 + 8, &w->stack[1], 8);
+    expect(w, UNWIND_NO_RULE, 1);
+    w->stack[5] = w->stack[6] = JIT + 0x101;
+    w->stack[4] = STACK + 16; /* the caller's is below: what it points to would hold */
     reg_set(&w->input.regs, REG_X86_RBP, STACK + 32);
     expect(w, UNWIND_NO_RULE, 2);
     w->code[0x100] = 0xe0; /* jmp *%rax */
