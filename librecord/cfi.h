@@ -21,7 +21,7 @@ enum cfi_rule_kind {
     CFI_SAME_VALUE,
     CFI_OFFSET,        /* saved at CFA + offset */
     CFI_VAL_OFFSET,    /* is CFA + offset */
-    CFI_REGISTER,      /* is in register reg */
+    CFI_REGISTER,      /* is in register reg; UINT32_MAX: in one of no interest here */
     CFI_EXPRESSION,    /* saved at the address that expr computes, CFA on its stack first */
     CFI_VAL_EXPRESSION /* is what expr computes */
 };

@@ -269,6 +269,9 @@ static void notes_that_lie_have_no_build_id(void **state)
     assert_build_id(&f, 4, "");
     put_note(&notes, "GNU", 3, "hash", 4, 4);
     assert_build_id(&f, 4, "hash");
+    struct bytes all = notes;
+    for (notes.size = 0; notes.size < all.size; notes.size++)
+        assert_build_id(&f, 4, "");
     set(&notes, 16 + 4, 5, 4); /* one more than there is */
     assert_build_id(&f, 4, "");
     set(&notes, 16, UINT32_MAX, 4);
