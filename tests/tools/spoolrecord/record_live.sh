@@ -69,7 +69,7 @@ has folded 'burn;.*main;middle;leaf'
 run 125 "$spoolrecord" -o none.spool -p 2147483647
 equal err 'spoolrecord: process 2147483647 does not exist'
 gone none.spool
-./burn 0.4 &
+./burn 2 &
 run 0 "$spoolrecord" -q --force -p $!
 
 # What cannot be run; limits.
