@@ -69,7 +69,7 @@ has folded 'burn;.*main;middle;leaf'
 run 125 "$spoolrecord" -o none.spool -p 2147483647
 equal err 'spoolrecord: process 2147483647 does not exist'
 gone none.spool
-./burn 0.4 &
+./burn 2 &
 run 0 "$spoolrecord" -q --force -p $!
 
 # What cannot be run; limits.
@@ -82,7 +82,7 @@ has err "$(cat /proc/sys/kernel/perf_event_max_sample_rate)"
 gone none.spool
 run 0 "$spoolrecord" --force --stack-size 64K true
 has err '65528'
-run 0 "$spoolrecord" -q --force -F max --format=4 --plain --start-time 17 --event=cpu-clock ./burn 0.2
+run 0 "$spoolrecord" -q --force -F max --stack-size 512 --format=4 --plain --start-time 17 --event=cpu-clock true
 "$BIN/spoolcat" --json profile.spool | head -1 >header
 jq -e '.version == 4 and .start_us == 17' header >/dev/null || die "$(cat header)"
 run 0 "$spoolrecord" -q --force --interval 5000 ./burn 0.1

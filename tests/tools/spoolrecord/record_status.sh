@@ -48,7 +48,7 @@ equal err 'spoolrecord: process 2147483647 does not exist'
 run 125 sh -c 'exec "$0" -p $$' "$fake"
 has err '^spoolrecord: process [0-9]+ is spoolrecord itself$'
 gone profile.spool
-sh -c 'sleep 0.2; exit 3' &
+sh -c 'sleep 2; exit 3' &
 run 0 "$fake" -p $!
 has profile.spool '^finish$'
 rm profile.spool
