@@ -99,14 +99,14 @@ if [ "$paranoid" -gt 0 ] && [ "$paranoid" -le 2 ]; then
         # shellcheck disable=SC2016 # for the inner shell
         as_user bash -c 'ulimit -n "$1"; cd "$2" && shift 2 && exec ./spoolrecord "$@"' - "$1" "$folder" "${@:2}"
     }
-    as_user "$user_workload" --ready "$folder/pid" --gate "$folder/gate" burst 30 200 &
+    as_user "$user_workload" --ready "$folder/pid" --gate "$folder/gate" burst 60 60 &
     started+=($!)
     wait_until 10 test -s "$folder/pid" || die "the workload does not begin"
     status=0
-    ulimited 64 --force --summary=none -o few.spool -p "$(cat "$folder/pid")" 2>few.err || status=$?
-    [ $status = 125 ] || failed "200 threads with 64 descriptors: exit status $status"
+    ulimited 20 --force --summary=none -o few.spool -p "$(cat "$folder/pid")" 2>few.err || status=$?
+    [ $status = 125 ] || failed "60 threads with 20 descriptors: exit status $status"
     told few 'RLIMIT_NOFILE|ulimit -n' "descriptors"
-    ulimited 300 --force --summary=json -o per-thread.spool -p "$(cat "$folder/pid")" 2>per-thread.all &
+    ulimited 100 --force --summary=json -o per-thread.spool -p "$(cat "$folder/pid")" 2>per-thread.all &
     recorder=$!
     sleep 1
     as_user touch "$folder/gate"
@@ -114,9 +114,9 @@ if [ "$paranoid" -gt 0 ] && [ "$paranoid" -le 2 ]; then
     cp "$folder/per-thread.spool" .
     fold per-thread
     check per-thread ""
-    [ "$(field per-thread mode)" = per-thread ] || failed "300 descriptors: mode $(field per-thread mode)"
+    [ "$(field per-thread mode)" = per-thread ] || failed "100 descriptors: mode $(field per-thread mode)"
     told per-thread 'RLIMIT_NOFILE|ulimit -n' "the mode"
-    at_least "$(field per-thread threads)" 190 || failed "per-thread: $(field per-thread threads) threads have samples"
+    at_least "$(field per-thread threads)" 57 || failed "per-thread: $(field per-thread threads) threads have samples"
 else
     left_out "an event for each thread: kernel.perf_event_paranoid is $paranoid"
 fi

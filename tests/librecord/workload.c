@@ -470,6 +470,7 @@ KEEP static void run_fork(unsigned long us)
     }
     parent_b(us);
     wait_for(pid);
+    BARRIER();
 }
 
 /* Runs for a while, then is another program: this one in mode ladder. */
@@ -499,6 +500,7 @@ KEEP static void storm_spawn(char *const arguments[])
         _exit(127);
     }
     wait_for(pid);
+    BARRIER();
 }
 
 KEEP static void run_storm(unsigned long us)
@@ -544,6 +546,7 @@ KEEP static void run_dlopen(unsigned long us)
     *(void **)&entry = load(path, "plugin_a_entry", &handle);
     entry(spin, us);
     dlclose(handle);
+    BARRIER();
 }
 
 KEEP static void reload_round(char name, unsigned long us)
@@ -556,6 +559,7 @@ KEEP static void reload_round(char name, unsigned long us)
     *(void **)&entry = load(path, function, &handle);
     entry(spin, us);
     dlclose(handle);
+    BARRIER();
 }
 
 struct reload {
@@ -665,6 +669,7 @@ KEEP static void run_memfd(unsigned long us)
     snprintf(path, sizeof path, "/proc/self/fd/%d", memory_copy("plugin", path));
     *(void **)&entry = load(path, "plugin_a_entry", &handle);
     entry(spin, us);
+    BARRIER();
 }
 
 /* A program that has none. */
