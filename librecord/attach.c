@@ -16,8 +16,11 @@
 
 /* Descriptors left for everything that is not an event. */
 #define FILES_RESERVED 24
-/* Rings of single threads: room for a few samples is enough for the 100 ms between two looks. */
+/* Rings of single threads, while there is memory for them. */
 #define THREAD_RING_SIZE ((size_t)1 << 20)
+/* One sample has room in it. */
+#define RING_SIZE_MIN ((size_t)64 << 10)
+#define RING_SIZE_MAX ((size_t)1 << 30)
 
 /* ---- counters ---- */
 
@@ -74,69 +77,85 @@ static void free_cpus(struct record_session *s)
     s->cpu_count = 0;
 }
 
-static int open_ring(struct record_session *s, struct cpu_ring *c, size_t ring_size)
+static int small_ring(struct record_session *s, size_t ring_size)
+{
+    return recordint_error_set(&s->error, RECORD_ERR_PERMISSION, EPERM,
+                               "no ring buffers of %zu KiB each: no more memory may be locked "
+                               "(kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)",
+                               ring_size / 1024);
+}
+
+/* Returns 0, RECORD_ERR_PERMISSION also for a ring smaller than asked for, or another error. */
+static int open_cpu(struct record_session *s, struct cpu_ring *c, size_t ring_size)
 {
     int rc = recordint_event_open_owner(c->cpu, ring_size, &s->error);
 
     if (rc < 0)
         return rc;
     c->fd = rc;
-    return recordint_event_map(c->fd, ring_size, &c->ring, &s->error);
-}
-
-/* A CPU's ring, of *ring_size or less, which is then what the next ones try. The kernel wakes us by the mark that
- * the owner was opened with: a ring that came out smaller gets another owner. */
-static int open_cpu(struct record_session *s, struct cpu_ring *c, size_t *ring_size)
-{
-    int rc = open_ring(s, c, *ring_size);
-
-    while (rc == 0 && c->ring.size < *ring_size) {
-        *ring_size = c->ring.size;
-        recordint_ring_unmap(&c->ring);
-        close(c->fd);
-        c->fd = -1;
-        rc = open_ring(s, c, *ring_size);
-    }
+    rc = recordint_event_map(c->fd, ring_size, &c->ring, &s->error);
     if (rc < 0)
         return rc;
-    return recordint_order_add(s->order, &c->ring) < 0 ? recordint_out_of_memory(s) : 0;
+    if (recordint_order_add(s->order, &c->ring) < 0)
+        return recordint_out_of_memory(s);
+    return c->ring.size < ring_size ? small_ring(s, ring_size) : 0;
 }
 
-/* A ring for each online CPU. One that goes offline meanwhile is left out. */
-static int open_cpus(struct record_session *s)
+/* A ring of one size for each CPU, or none. A CPU that goes offline meanwhile is left out. */
+static int open_cpus_of(struct record_session *s, const int *cpus, size_t count, size_t ring_size)
 {
-    size_t ring_size = s->options.ring_size_bytes, asked;
-    int *cpus;
-    size_t count = recordint_limits_online_cpus(&cpus);
     int rc = 0;
 
-    if (count == 0)
-        return recordint_out_of_memory(s);
     s->cpus = calloc(count, sizeof *s->cpus);
     if (s->cpus == NULL)
-        rc = recordint_out_of_memory(s);
-    if (ring_size == 0)
-        ring_size =
-            recordint_limits_ring_size(s->options.frequency_hz, s->options.stack_size_bytes);
-    asked = ring_size;
+        return recordint_out_of_memory(s);
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        struct cpu_ring *c = &s->cpus[s->cpu_count];
+        struct cpu_ring *c = &s->cpus[s->cpu_count++];
 
         *c = (struct cpu_ring){.cpu = cpus[i], .fd = -1};
-        s->cpu_count++;
-        rc = open_cpu(s, c, &ring_size);
+        rc = open_cpu(s, c, ring_size);
         if (rc == RECORD_ERR_NO_PROCESS) {
             s->cpu_count--;
             rc = 0;
         }
     }
-    free(cpus);
     if (rc == 0 && s->cpu_count == 0)
         rc = recordint_error_set(&s->error, RECORD_ERR_UNSUPPORTED, 0, "no CPU is online");
-    if (rc < 0) {
+    if (rc < 0)
         free_cpus(s);
+    return rc;
+}
+
+static size_t round_up_to_power(size_t size)
+{
+    size_t power = (size_t)sysconf(_SC_PAGESIZE);
+
+    while (power < size && power < RING_SIZE_MAX)
+        power *= 2;
+    return power;
+}
+
+/* Rings for all CPUs, smaller ones when the memory that may be locked does not do: all of the same size, since the
+ * first would else leave nothing to the last. */
+static int open_cpus(struct record_session *s)
+{
+    size_t asked = s->options.ring_size_bytes, ring_size;
+    int *cpus;
+    size_t count = recordint_limits_online_cpus(&cpus);
+    int rc;
+
+    if (count == 0)
+        return recordint_out_of_memory(s);
+    if (asked == 0)
+        asked = recordint_limits_ring_size(s->options.frequency_hz, s->options.stack_size_bytes);
+    asked = round_up_to_power(asked);
+    ring_size = asked;
+    while ((rc = open_cpus_of(s, cpus, count, ring_size)) == RECORD_ERR_PERMISSION &&
+           ring_size > RING_SIZE_MIN)
+        ring_size /= 2;
+    free(cpus);
+    if (rc < 0)
         return rc;
-    }
     s->counts.ring_size_bytes = ring_size;
     if (ring_size < asked)
         recordint_log(
@@ -199,14 +218,14 @@ static int cover_inherit(struct record_session *s, pid_t tid, bool on_exec)
     return opened;
 }
 
-static int cover_alone(struct record_session *s, pid_t tid)
+static int cover_alone(struct record_session *s, pid_t tid, size_t ring_size)
 {
     struct event_where where = where_is(s, tid, -1, false);
     struct counter counter = {.tid = tid};
     int rc;
 
     where.inherit = EVENT_INHERIT_NONE;
-    where.ring_size_bytes = THREAD_RING_SIZE;
+    where.ring_size_bytes = ring_size;
     rc = recordint_event_open(&s->config, &where, &s->error);
     if (rc == RECORD_ERR_NO_PROCESS)
         return 0;
@@ -218,7 +237,9 @@ static int cover_alone(struct record_session *s, pid_t tid)
         close(counter.fd);
         return recordint_out_of_memory(s);
     }
-    rc = recordint_event_map(counter.fd, THREAD_RING_SIZE, counter.ring, &s->error);
+    rc = recordint_event_map(counter.fd, ring_size, counter.ring, &s->error);
+    if (rc == 0 && counter.ring->size < ring_size)
+        rc = small_ring(s, ring_size); /* so that the next one gets as much */
     if (rc == 0 && recordint_order_add(s->order, counter.ring) < 0)
         rc = recordint_out_of_memory(s);
     if (rc == 0) {
@@ -258,7 +279,8 @@ static bool descriptors_are_short(const struct record_session *s)
 
 /* Covers the uncovered threads of a process in one mode. Returns their number or an error; on an error nothing
  * of it stays. */
-static int cover(struct record_session *s, struct process *p, enum record_mode mode, bool on_exec)
+static int cover(struct record_session *s, struct process *p, enum record_mode mode, bool on_exec,
+                 size_t ring_size)
 {
     size_t before = s->counter_count;
     int covered = 0;
@@ -270,7 +292,7 @@ static int cover(struct record_session *s, struct process *p, enum record_mode m
         if (mode == RECORD_MODE_INHERIT)
             rc = cover_inherit(s, t->tid, on_exec);
         else if (mode == RECORD_MODE_PER_THREAD)
-            rc = cover_alone(s, t->tid);
+            rc = cover_alone(s, t->tid, ring_size);
         covered++;
     }
     if (rc < 0) {
@@ -285,6 +307,32 @@ static int cover(struct record_session *s, struct process *p, enum record_mode m
     return covered;
 }
 
+/* An event a thread: the rings of CPUs, if no event uses them, give their memory to the threads'. */
+static int cover_alone_all(struct record_session *s, struct process *p)
+{
+    size_t ring_size = s->thread_ring_size != 0 ? s->thread_ring_size : THREAD_RING_SIZE;
+    int rc;
+
+    if (s->counts.mode == RECORD_MODE_NONE)
+        free_cpus(s);
+    while ((rc = cover(s, p, RECORD_MODE_PER_THREAD, false, ring_size)) == RECORD_ERR_PERMISSION &&
+           s->error.system == EPERM && ring_size > RING_SIZE_MIN)
+        ring_size /= 2;
+    if (rc < 0)
+        return rc;
+    s->thread_ring_size = ring_size;
+    if (s->cpus == NULL)
+        s->counts.ring_size_bytes = ring_size;
+    return rc;
+}
+
+static int cover_system_wide(struct record_session *s, struct process *p)
+{
+    int rc = s->cpus == NULL ? open_cpus(s) : 0;
+
+    return rc < 0 ? rc : cover(s, p, RECORD_MODE_SYSTEM_WIDE, false, 0);
+}
+
 static size_t uncovered(const struct process *p)
 {
     size_t n = 0;
@@ -294,50 +342,60 @@ static size_t uncovered(const struct process *p)
     return n;
 }
 
-static void say_mode(struct record_session *s, const struct process *p, size_t threads)
+static void say_mode(struct record_session *s, const struct process *p, size_t threads, size_t cpus)
 {
     recordint_log(s, RECORD_LOG_WARNING,
                   "%zu threads of process %d on %zu CPUs need more than the %llu descriptors of "
                   "RLIMIT_NOFILE: recording in mode %s",
-                  threads, (int)p->pid, s->cpu_count, (unsigned long long)s->files_limit,
+                  threads, (int)p->pid, cpus, (unsigned long long)s->files_limit,
                   record_mode_name(p->mode));
+}
+
+/* Too few descriptors for an event a thread and CPU: the next modes of recording 1.2, in its order. */
+static int step_down(struct record_session *s, struct process *p, size_t threads, size_t used)
+{
+    struct record_errbuf first = s->error;
+    size_t cpus = s->cpu_count;
+    int rc = first.code;
+
+    if (threads + used - cpus <= s->files_limit) {
+        rc = cover_alone_all(s, p);
+        if (rc < 0)
+            first = s->error;
+    }
+    if (rc < 0)
+        rc = cover_system_wide(s, p);
+    if (rc < 0) {
+        s->error = first;
+        return first.code;
+    }
+    say_mode(s, p, threads, cpus);
+    return rc;
 }
 
 int recordint_attach_threads(struct record_session *s, struct process *p, bool on_exec)
 {
-    size_t threads = uncovered(p);
-    size_t used = s->counter_count + s->cpu_count + FILES_RESERVED;
-    struct record_errbuf first;
+    size_t threads = uncovered(p), used;
     int rc;
 
-    if (s->cpus == NULL) {
-        rc = open_cpus(s);
-        if (rc < 0)
-            return rc;
-    }
-    if (p->mode == RECORD_MODE_SYSTEM_WIDE || p->mode == RECORD_MODE_PER_THREAD)
-        return cover(s, p, p->mode, false);
+    if (p->mode == RECORD_MODE_PER_THREAD)
+        return cover_alone_all(s, p);
+    rc = s->cpus == NULL ? open_cpus(s) : 0;
+    if (rc < 0)
+        return rc;
+    if (p->mode == RECORD_MODE_SYSTEM_WIDE || s->counts.mode == RECORD_MODE_SYSTEM_WIDE)
+        return cover_system_wide(s, p);
+    used = s->counter_count + s->cpu_count + FILES_RESERVED;
     rc = recordint_error_set(
         &s->error, RECORD_ERR_LIMIT, EMFILE,
         "%zu threads on %zu CPUs need more descriptors than RLIMIT_NOFILE allows "
         "(%llu); raise its hard limit",
         threads, s->cpu_count, (unsigned long long)s->files_limit);
-    if (s->counts.mode != RECORD_MODE_SYSTEM_WIDE &&
-        (on_exec || threads <= (s->files_limit > used ? s->files_limit - used : 0) / s->cpu_count))
-        rc = cover(s, p, RECORD_MODE_INHERIT, on_exec);
+    if (on_exec || threads <= (s->files_limit > used ? s->files_limit - used : 0) / s->cpu_count)
+        rc = cover(s, p, RECORD_MODE_INHERIT, on_exec, 0);
     if (rc >= 0 || !descriptors_are_short(s) || on_exec)
         return rc;
-
-    first = s->error;
-    rc = cover(s, p, RECORD_MODE_SYSTEM_WIDE, false);
-    if (rc < 0 && threads + used <= s->files_limit)
-        rc = cover(s, p, RECORD_MODE_PER_THREAD, false);
-    if (rc < 0) {
-        s->error = first;
-        return first.code;
-    }
-    say_mode(s, p, threads);
-    return rc;
+    return step_down(s, p, threads, used);
 }
 
 int recordint_attach_enable(struct record_session *s, bool on)

@@ -17,6 +17,11 @@ struct process *recordint_process_find(struct record_session *s, pid_t pid)
     return pid > 0 ? recordint_idmap_get(&s->processes, (uint32_t)pid) : NULL;
 }
 
+void recordint_process_renew(struct record_session *s, struct process *p)
+{
+    p->epoch = ++s->epochs;
+}
+
 struct process *recordint_process_new(struct record_session *s, pid_t pid)
 {
     struct process *p = calloc(1, sizeof *p);
@@ -25,9 +30,8 @@ struct process *recordint_process_new(struct record_session *s, pid_t pid)
     if (p == NULL)
         return NULL;
     p->pid = pid;
-    p->cache = recordint_unwind_cache_new();
-    if (p->cache == NULL || recordint_idmap_put(&s->processes, (uint32_t)pid, p) < 0) {
-        recordint_unwind_cache_free(p->cache);
+    recordint_process_renew(s, p);
+    if (recordint_idmap_put(&s->processes, (uint32_t)pid, p) < 0) {
         free(p);
         return NULL;
     }
@@ -44,7 +48,6 @@ static void free_process(struct record_session *s, struct process *p)
         recordint_thread_end(s, p->threads);
     recordint_idmap_remove(&s->processes, (uint32_t)p->pid);
     recordint_idmap_free(&p->unknown_pages);
-    recordint_unwind_cache_free(p->cache);
     free(p);
 }
 
@@ -218,7 +221,7 @@ static int retire_missing(struct record_session *s, struct process *p,
     }
     if (!*retired)
         return 0;
-    p->epoch++;
+    recordint_process_renew(s, p);
     return recordint_spool_result(s, spool_mappings_deactivate(s->mappings, p->pid));
 }
 
@@ -298,7 +301,7 @@ int recordint_process_exec(struct record_session *s, struct process *p, uint64_t
     int rc;
 
     p->before_exec = false;
-    p->epoch++;
+    recordint_process_renew(s, p);
     recordint_idmap_free(&p->unknown_pages);
     rc = recordint_spool_result(s, spool_mappings_deactivate(s->mappings, p->pid));
     return rc < 0 ? rc : recordint_process_set_python(s, p, false, time_ns);

@@ -105,7 +105,9 @@ static void release(struct record_session *s)
     recordint_attach_close_all(s);
     recordint_processes_free(s);
     recordint_order_free(s->order);
+    recordint_unwind_cache_free(s->cache);
     recordint_image_files_free(s->files);
+    free(s->polled);
     spool_mappings_free(s->mappings);
     spool_writer_free(s->writer);
     free(s->noted_build_ids);
@@ -209,12 +211,14 @@ static int prepare(struct record_session *s)
     };
     s->files_limit = recordint_limits_raise_files();
     s->files = recordint_image_files_new();
+    s->cache = recordint_unwind_cache_new();
     s->unwound = calloc(RECORD_DEPTH_MAX, sizeof *s->unwound);
     s->frames = calloc(RECORD_DEPTH_MAX + 1, sizeof *s->frames);
     s->writer = spool_writer_new();
     if (s->writer != NULL)
         s->mappings = spool_mappings_new(s->writer, SPOOL_MAPPING_BY_ID);
-    if (s->files == NULL || s->unwound == NULL || s->frames == NULL || s->mappings == NULL)
+    if (s->files == NULL || s->cache == NULL || s->unwound == NULL || s->frames == NULL ||
+        s->mappings == NULL)
         return recordint_out_of_memory(s);
     spool_writer_set_plain(s->writer, s->options.plain);
     return 0;
@@ -363,21 +367,37 @@ static int round_of_reading(struct record_session *s)
     return rc;
 }
 
-/* Waits for a ring to fill. The events of CPUs never end; those of threads hang up and must not keep us busy. */
+/* The descriptors that wake us: of the rings of CPUs, which never end, and of single threads, unless they have. */
+static size_t list_polled(struct record_session *s)
+{
+    size_t wanted = s->cpu_count + s->counter_count, used = 0;
+
+    if (wanted > s->polled_capacity) {
+        struct pollfd *grown = realloc(s->polled, 2 * wanted * sizeof *grown);
+
+        if (grown == NULL)
+            return 0; /* the time limit wakes us */
+        s->polled = grown;
+        s->polled_capacity = 2 * wanted;
+    }
+    for (size_t i = 0; i < s->cpu_count; i++)
+        s->polled[used++] = (struct pollfd){.fd = s->cpus[i].fd, .events = POLLIN};
+    for (size_t i = 0; i < s->counter_count; i++)
+        if (s->counters[i].ring != NULL && !s->counters[i].hung_up)
+            s->polled[used++] = (struct pollfd){.fd = s->counters[i].fd, .events = POLLIN};
+    return used;
+}
+
+/* Waits for a ring to fill. */
 static void wait_for_records(struct record_session *s, int timeout_ms)
 {
-    struct pollfd fixed[64], *fds = fixed;
-    size_t count = s->cpu_count, used = 0;
+    size_t used = list_polled(s), at = s->cpu_count;
 
-    if (count > sizeof fixed / sizeof fixed[0])
-        fds = malloc(count * sizeof *fds);
-    if (fds == NULL)
+    if (poll(s->polled, used, timeout_ms < 0 || timeout_ms > POLL_MS ? POLL_MS : timeout_ms) <= 0)
         return;
-    for (size_t i = 0; i < count; i++)
-        fds[used++] = (struct pollfd){.fd = s->cpus[i].fd, .events = POLLIN};
-    (void)poll(fds, used, timeout_ms < 0 || timeout_ms > POLL_MS ? POLL_MS : timeout_ms);
-    if (fds != fixed)
-        free(fds);
+    for (size_t i = 0; i < s->counter_count && at < used; i++)
+        if (s->polled[at].fd == s->counters[i].fd)
+            s->counters[i].hung_up = (s->polled[at++].revents & POLLHUP) != 0;
 }
 
 int record_session_poll(struct record_session *s, int timeout_ms)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel_limits.h"
 #include "procfs.h"
 #include "session.h"
 
@@ -106,6 +107,19 @@ static int begin(struct record_session *s)
     return s->order == NULL ? recordint_out_of_memory(s) : 0;
 }
 
+static void say_kernel_refused(struct record_session *s)
+{
+    int64_t paranoid;
+
+    if (recordint_limits_sysctl("perf_event_paranoid", &paranoid) && paranoid > 1)
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "user frames only: kernel.perf_event_paranoid is %d and kernel frames need 1 "
+                      "(sysctl kernel.perf_event_paranoid=1) or CAP_PERFMON",
+                      (int)paranoid);
+    else
+        recordint_log(s, RECORD_LOG_WARNING, "user frames only: the kernel refuses its own frames");
+}
+
 /* The first event decides what all records look like. */
 static int settle(struct record_session *s)
 {
@@ -114,8 +128,7 @@ static int settle(struct record_session *s)
     recordint_event_layout(&s->config, &layout);
     if (s->config.kernel_refused && !s->any_mode_told) {
         s->any_mode_told = true;
-        recordint_log(s, RECORD_LOG_WARNING,
-                      "kernel frames are not permitted here: user frames only");
+        say_kernel_refused(s);
     }
     s->layout = layout;
     return 0;
@@ -151,7 +164,9 @@ static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
         if (system == EPERM)
             return recordint_error_set(
                 &s->error, RECORD_ERR_PERMISSION, EPERM,
-                "process %d belongs to another user: record as that user or as root", (int)pid);
+                "process %d belongs to another user: record as that user, or as root "
+                "(CAP_PERFMON, CAP_SYS_PTRACE and CAP_KILL)",
+                (int)pid);
         if (system != 0)
             recordint_log(s, RECORD_LOG_WARNING,
                           "process %d cannot be stopped (%s): attaching while it runs", (int)pid,

@@ -25,6 +25,7 @@ struct walk {
     int error; /* of the spool, met while mappings were read */
 };
 
+/* One number for a process and what it maps at a time: both parts are given out once. */
 static uint64_t generation(const struct walk *w)
 {
     return w->p->epoch << 40 ^ spool_mappings_generation(w->s->mappings, w->p->pid);
@@ -76,7 +77,8 @@ static bool find_range(void *user, uint64_t address, struct unwind_range *out)
         out->image = file->image;
         out->rules = file->rules;
         if (opened)
-            w->p->epoch++; /* answers were kept while the file could not be opened */
+            recordint_process_renew(
+                s, w->p); /* answers were kept while the file could not be opened */
         if (file->build_id[0] != '\0')
             w->error = recordint_note_build_id(s, m.pid, m.id, file->build_id);
     }
@@ -195,7 +197,7 @@ static int user_frames(struct record_session *s, struct process *p, const struct
     w.space = (struct unwind_space){
         .find = find_range,
         .user = &w,
-        .cache = p->cache,
+        .cache = s->cache,
         .generation = generation(&w),
         .read_code = read_code,
     };

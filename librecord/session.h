@@ -40,8 +40,7 @@ struct process {
     bool wants_events; /* has threads that no event covers yet */
     enum record_mode mode;
     struct thread *threads;
-    struct unwind_cache *cache;
-    uint64_t epoch; /* rises where the mapping table's generation does not say enough */
+    uint64_t epoch; /* a new one where the mapping table's generation does not say enough */
     /* Pages where nothing is mapped by the latest maps read; forgotten when mappings change. */
     struct idmap unknown_pages;
     unsigned rescans_left; /* of this second */
@@ -53,6 +52,7 @@ struct counter {
     pid_t tid;         /* -1: of a whole CPU */
     bool on_exec;      /* starts by itself */
     struct ring *ring; /* its own, else NULL: redirected */
+    bool hung_up;      /* its thread has ended: no use waiting for it */
 };
 
 /* The ring of a CPU and the event that owns it. */
@@ -89,7 +89,10 @@ struct record_session {
     size_t cpu_count;
     struct counter *counters;
     size_t counter_count, counter_capacity;
-    uint64_t files_limit; /* descriptors */
+    struct pollfd *polled; /* what the latest poll waited for */
+    size_t polled_capacity;
+    size_t thread_ring_size; /* of rings of single threads; 0: none yet */
+    uint64_t files_limit;    /* descriptors */
     bool enabled;
     bool any_mode_told;
 
@@ -97,6 +100,8 @@ struct record_session {
     struct idmap threads;   /* struct thread by tid */
     pid_t first_pid;        /* of the notes about the whole recording; 0: none yet */
     struct image_files *files;
+    struct unwind_cache *cache; /* of all processes: epochs are given out once */
+    uint64_t epochs;
     uint8_t *noted_build_ids; /* a bit a module */
     size_t noted_build_ids_size;
 
@@ -133,6 +138,8 @@ struct process *recordint_process_find(struct record_session *s, pid_t pid);
 struct process *recordint_process_new(struct record_session *s, pid_t pid);
 /* Forgets it: Python off, mappings retired, at a time (0: now). Returns 0 or an error of the spool. */
 int recordint_process_end(struct record_session *s, struct process *p, uint64_t time_ns);
+/* Answers about the process's addresses that were kept do not hold any more. */
+void recordint_process_renew(struct record_session *s, struct process *p);
 /* Frees all, writing nothing. */
 void recordint_processes_free(struct record_session *s);
 

@@ -220,7 +220,7 @@ static int reread(struct record_session *s, struct process *p)
         if (rc < 0)
             return rc;
     }
-    p->epoch++;
+    recordint_process_renew(s, p);
     return recordint_process_read_maps(s, p, true, recordint_now_ns(), &added);
 }
 

