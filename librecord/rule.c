@@ -93,10 +93,13 @@ static size_t register_and_offset(const struct cfi_expr *expr, uint8_t *reg, int
 
 static bool is_at_register_and_offset(const struct cfi_rule *rule, uint8_t reg, int32_t *offset)
 {
-    uint8_t base;
+    uint8_t base = 0;
+    size_t size;
 
-    return rule->kind == CFI_EXPRESSION &&
-           register_and_offset(&rule->expr, &base, offset) == rule->expr.size && base == reg;
+    if (rule->kind != CFI_EXPRESSION)
+        return false;
+    size = register_and_offset(&rule->expr, &base, offset);
+    return size != 0 && size == rule->expr.size && base == reg;
 }
 
 static bool is_deref(const struct cfi_expr *expr, uint8_t *reg, int32_t *offset)
@@ -117,7 +120,7 @@ static bool realigned_rule(const struct cfi_row *row, struct rule *out)
     for (unsigned reg = 0; reg < REG_X86_RIP; reg++) {
         const struct cfi_rule *rule = &row->reg[reg];
         bool callee_saved = rule_is_callee_saved(ARCH_X86_64, reg);
-        int32_t offset;
+        int32_t offset = 0;
 
         if (!is_default(ARCH_X86_64, reg, rule)) {
             if (!callee_saved || !is_at_register_and_offset(rule, out->cfa_register, &offset) ||
