@@ -125,6 +125,13 @@ int recordint_note_thread(struct record_session *s, struct thread *t)
 
 int recordint_note_cmdline(struct record_session *s, const struct process *p, const char *text)
 {
+    char read[4096]; /* no annotation has room for more */
+
+    if (text == NULL) {
+        if (recordint_procfs_cmdline(p->pid, read, sizeof read) != 0 || read[0] == '\0')
+            return 0;
+        text = read;
+    }
     return annotate(s, p->pid, "cmdline", text);
 }
 

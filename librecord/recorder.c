@@ -342,7 +342,7 @@ static int each_second(struct record_session *s, uint64_t now)
         return 0;
     s->second_ns = now;
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL)
-        p->rescans_left = 20;
+        p->rescans_left = RESCANS_A_SECOND;
     recordint_attach_sweep(s);
     rc = end_vanished(s);
     return rc < 0 ? rc : recordint_note_lost(s);

@@ -76,7 +76,6 @@ static int cover_threads(struct record_session *s, struct process *p)
 /* What is known of a process when it becomes a target goes into the spool. */
 static int describe(struct record_session *s, struct process *p)
 {
-    char *cmdline;
     bool added;
     int rc = recordint_note_session(s, p->pid);
 
@@ -84,11 +83,8 @@ static int describe(struct record_session *s, struct process *p)
         rc = recordint_process_read_maps(s, p, true, 0, &added);
     if (rc == 0 && recordint_procfs_comm(p->pid, 0, p->name) == 0)
         rc = recordint_note_comm(s, p);
-    cmdline = rc == 0 ? malloc(4096) : NULL;
-    if (cmdline != NULL && recordint_procfs_cmdline(p->pid, cmdline, 4096) == 0 &&
-        cmdline[0] != '\0')
-        rc = recordint_note_cmdline(s, p, cmdline);
-    free(cmdline);
+    if (rc == 0)
+        rc = recordint_note_cmdline(s, p, NULL);
     for (struct thread *t = p->threads; rc == 0 && t != NULL; t = t->next)
         if (t->name[0] != '\0' && !t->noted)
             rc = recordint_note_thread(s, t);
@@ -177,7 +173,6 @@ static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
     if (p == NULL)
         rc = recordint_out_of_memory(s);
     if (rc == 0) {
-        p->namespace_pid = recordint_procfs_namespace_pid(pid);
         s->threads_unsure = s->threads_unsure || !stopped;
         rc = cover_threads(s, p);
     }
@@ -265,7 +260,6 @@ int record_session_attach_command(struct record_session *s, struct record_comman
     if (p == NULL || recordint_thread_get(s, p, pid) == NULL)
         return recordint_out_of_memory(s);
     p->before_exec = true;
-    p->namespace_pid = recordint_procfs_namespace_pid(pid);
     rc = recordint_attach_threads(s, p, true);
     if (rc == 0)
         rc = no_process(s, pid);

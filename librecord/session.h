@@ -25,19 +25,21 @@ struct thread {
     bool noted;    /* the name stands in the spool */
     bool covered;  /* an event counts it, opened for it or inherited */
     bool sampled;
-    struct thread *next; /* of the process */
+    struct thread *next;  /* of the process */
+    struct thread **link; /* what points to this one: thousands of threads may end at once */
 };
 
 /* A process that is recorded, until its last thread has ended. */
 struct process {
     pid_t pid;
     uint64_t start_ticks; /* 0: not known */
-    pid_t namespace_pid;
     char name[64];
     bool python;
     bool before_exec;  /* a command that has not been started: what is mapped is not its own */
     bool rescan_due;   /* records may have been lost: read its mappings and threads again */
     bool wants_events; /* has threads that no event covers yet */
+    bool maps_refused; /* and said so */
+    uint64_t maps_ns; /* when all its mappings were read: older records say nothing new; 0: never */
     enum record_mode mode;
     struct thread *threads;
     uint64_t epoch; /* a new one where the mapping table's generation does not say enough */
@@ -120,6 +122,9 @@ struct record_session {
     uint64_t begun_ns, ended_ns;
 };
 
+/* How often in a second unknown addresses may make us read a process's maps. */
+#define RESCANS_A_SECOND 20
+
 /* ---- recorder.c ---- */
 
 uint64_t recordint_now_ns(void); /* CLOCK_MONOTONIC */
@@ -169,6 +174,7 @@ int recordint_note_session(struct record_session *s,
                            pid_t pid); /* host, clock, event, kernel; once */
 int recordint_note_comm(struct record_session *s, const struct process *p);
 int recordint_note_thread(struct record_session *s, struct thread *t);
+/* text NULL: what /proc says now, if anything. */
 int recordint_note_cmdline(struct record_session *s, const struct process *p, const char *text);
 int recordint_note_build_id(struct record_session *s, pid_t pid, uint32_t module, const char *hex);
 int recordint_note_ksymbol(struct record_session *s, uint64_t address, uint32_t size,
