@@ -347,6 +347,8 @@ int recordint_process_fork(struct record_session *s, struct process *parent, str
     if (p == NULL)
         return recordint_out_of_memory(s);
     p->mode = parent->mode;
+    p->on = parent->on;
+    p->muted = parent->muted;
     p->wants_events = parent->mode == RECORD_MODE_PER_THREAD;
     memcpy(p->name, by != NULL && by->name[0] != '\0' ? by->name : parent->name, sizeof p->name);
     if (parent->python)

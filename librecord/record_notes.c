@@ -174,6 +174,7 @@ int recordint_note_lost(struct record_session *s)
     if (lost == s->lost_noted)
         return 0;
     s->lost_noted = lost;
+    s->threads_unsure = true; /* no LOST may follow that says so */
     snprintf(value, sizeof value, "%" PRIu64, lost);
     return annotate_session(s, "lost", value);
 }

@@ -246,6 +246,8 @@ int recordint_sample(struct record_session *s, const struct perfrec *rec)
     /* Of all processes, and the idle ones of CPUs, only those recorded count; without a system-wide event all are. */
     if (p == NULL && s->counts.mode == RECORD_MODE_SYSTEM_WIDE)
         return 0;
+    if (p != NULL && p->muted)
+        return 0;
     s->counts.sample_events++;
     if (!is_usable(s, rec))
         return 0;
@@ -258,6 +260,7 @@ int recordint_sample(struct record_session *s, const struct perfrec *rec)
         if (p == NULL)
             return recordint_out_of_memory(s);
         p->mode = RECORD_MODE_INHERIT; /* or it would not be sampled */
+        p->on = true;
         p->rescan_due = true;
         rc = recordint_recover(s);
         if (rc < 0)

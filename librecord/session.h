@@ -35,10 +35,14 @@ struct process {
     uint64_t start_ticks; /* 0: not known */
     char name[64];
     bool python;
-    bool before_exec;  /* a command that has not been started: what is mapped is not its own */
-    bool rescan_due;   /* records may have been lost: read its mappings and threads again */
-    bool wants_events; /* has threads that no event covers yet */
-    bool maps_refused; /* and said so */
+    bool before_exec;   /* a command that has not been started: what is mapped is not its own */
+    bool rescan_due;    /* records may have been lost: read its mappings and threads again */
+    bool wants_events;  /* has threads that no event covers yet */
+    bool maps_refused;  /* and said so */
+    bool cover_refused; /* likewise */
+    bool on;            /* sampled, if need be from its exec on */
+    bool muted;         /* it is not to be sampled, although events may be on */
+    bool gone;          /* a second ago: no record is left of it by now */
     uint64_t maps_ns; /* when all its mappings were read: older records say nothing new; 0: never */
     enum record_mode mode;
     struct thread *threads;
@@ -95,8 +99,7 @@ struct record_session {
     size_t polled_capacity;
     size_t thread_ring_size; /* of rings of single threads; 0: none yet */
     uint64_t files_limit;    /* descriptors */
-    bool enabled;
-    bool any_mode_told;
+    bool kernel_refusal_told;
 
     struct idmap processes; /* struct process by pid */
     struct idmap threads;   /* struct thread by tid */
@@ -107,10 +110,11 @@ struct record_session {
     uint8_t *noted_build_ids; /* a bit a module */
     size_t noted_build_ids_size;
 
-    uint64_t round_ns;        /* when the previous round began; 0: none yet */
-    uint64_t second_ns;       /* when the once-a-second work was done last */
-    uint64_t lost_in_records; /* sum of LOST */
-    uint64_t lost_closed;     /* LOST of counters that are closed */
+    uint64_t round_ns;         /* when the previous round began; 0: none yet */
+    uint64_t second_ns;        /* when the once-a-second work was done last */
+    uint64_t lost_in_records;  /* sum of LOST */
+    uint64_t lost_before_ring; /* sum of LOST_SAMPLES */
+    uint64_t lost_closed;      /* LOST of counters that are closed */
     uint64_t lost_noted;
     bool loss_seen; /* since the latest rescan */
     bool
@@ -135,6 +139,9 @@ int recordint_ready(struct record_session *s);
 /* Takes a result of libspool's writer or mapping table: 0 and above is 0, an error becomes ours. */
 int recordint_spool_result(struct record_session *s, int rc);
 int recordint_out_of_memory(struct record_session *s);
+/* Reads all that the kernel has told so far, records of this moment too: who must know which threads and children
+ * there are cannot wait for the next round. May end processes. Returns 0 or an error. */
+int recordint_catch_up(struct record_session *s);
 
 /* ---- processes.c: who is recorded, what they map ---- */
 
@@ -188,6 +195,8 @@ int recordint_note_end(struct record_session *s);
  * what was opened is closed again. */
 int recordint_attach_threads(struct record_session *s, struct process *p, bool on_exec);
 int recordint_attach_enable(struct record_session *s, bool on);
+/* Switches on the events that were opened since there were `first` of them. */
+int recordint_attach_start(struct record_session *s, size_t first);
 /* Closes the events of a process's threads. */
 void recordint_attach_forget(struct record_session *s, const struct process *p);
 /* Closes events that have no thread any more. */

@@ -39,12 +39,17 @@ static int handle_mmap(struct record_session *s, const struct perfrec *rec)
     return recordint_process_map(s, p, &m, rec->time_ns);
 }
 
-/* A command has begun: its events are on. */
+/* A command has begun: its events are on, also where sampling had been switched off. */
 static int begin_command(struct record_session *s, struct process *p)
 {
-    for (size_t i = 0; i < s->counter_count; i++)
-        if (s->counters[i].tid == p->pid)
-            s->counters[i].on_exec = false;
+    p->muted = !p->on;
+    for (size_t i = 0; i < s->counter_count; i++) {
+        if (s->counters[i].tid != p->pid)
+            continue;
+        s->counters[i].on_exec = false;
+        if (p->muted)
+            (void)recordint_event_disable(s->counters[i].fd);
+    }
     return s->options.cmdline == NULL ? recordint_note_cmdline(s, p, NULL) : 0;
 }
 
@@ -166,7 +171,7 @@ int recordint_record(struct record_session *s, const void *data, size_t size)
         s->threads_unsure = true;
         break;
     case PERFREC_LOST_SAMPLES:
-        s->counts.lost_samples += rec.lost_count;
+        s->lost_before_ring += rec.lost_count;
         break;
     case PERFREC_THROTTLE:
         s->counts.throttled += rec.throttled;
