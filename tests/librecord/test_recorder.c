@@ -79,6 +79,7 @@ struct spool_counts_seen {
     uint64_t samples;
     uint64_t samples_of; /* of the process asked for */
     uint64_t last_time_ns;
+    char cmdline[64]; /* the latest */
 };
 
 /* Reads a spool back; pid 0: of no process. */
@@ -92,6 +93,8 @@ static struct spool_counts_seen read_back(const struct sink *k, pid_t pid)
     assert_int_equal(spool_reader_open_memory(r, k->bytes, k->size), 0);
     seen.header = *spool_reader_header(r);
     while ((rc = spool_reader_next(r, &rec)) > 0) {
+        if (rec.type == SPOOL_RECORD_ANNOTATION && rec.annotation.key == SPOOL_NOTE_CMDLINE)
+            snprintf(seen.cmdline, sizeof seen.cmdline, "%s", rec.annotation.value);
         if (rec.type != SPOOL_RECORD_SAMPLE)
             continue;
         seen.samples++;
@@ -499,6 +502,7 @@ static void a_disk_that_fills_ends_the_recording_once(void **state)
 static void a_command_is_sampled_from_its_exec_on(void **state)
 {
     char shell[] = "sh", option[] = "-c";
+    struct spool_counts_seen seen;
     char script[] = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7";
     char *argv[] = {shell, option, script, NULL};
     struct record_command *c = record_command_new();
@@ -532,7 +536,9 @@ static void a_command_is_sampled_from_its_exec_on(void **state)
     assert_true(summary.samples > 5);
     record_session_free(s);
     record_command_free(c);
-    assert_int_equal(read_back(&k, pid).samples_of, summary.samples);
+    seen = read_back(&k, pid);
+    assert_int_equal(seen.samples_of, summary.samples);
+    assert_int_equal(strncmp(seen.cmdline, "sh -c 'i=0; while ", 18), 0);
     free(k.bytes);
 }
 
