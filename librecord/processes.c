@@ -264,13 +264,13 @@ static bool keep_line(const struct procfs_map *line, pid_t pid, struct spool_mod
     return true;
 }
 
-/* The executable lines of the maps; none where they cannot be read. Returns 0 or an error. */
-static int read_lines(struct record_session *s, struct process *p, struct spool_module **lines,
-                      size_t *count)
+/* The executable lines of the maps, as a thread of the process has them; none where they cannot be read. Returns 0 or an error. */
+static int read_lines(struct record_session *s, struct process *p, pid_t tid,
+                      struct spool_module **lines, size_t *count)
 {
     struct procfs_maps *maps;
     struct procfs_map line;
-    int system = recordint_procfs_maps_open(p->pid, &maps);
+    int system = recordint_procfs_maps_open(tid, &maps);
     bool kept = true;
 
     if ((system == EACCES || system == EPERM) && !p->maps_refused) {
@@ -300,7 +300,10 @@ int recordint_process_read_maps(struct record_session *s, struct process *p, boo
     *added = false;
     if (p->before_exec)
         return 0;
-    rc = read_lines(s, p, &lines, &count);
+    rc = read_lines(s, p, p->pid, &lines, &count);
+    /* A first thread that has ended maps nothing any more, although others live. */
+    if (rc == 0 && count == 0 && p->threads != NULL && p->threads->tid != p->pid)
+        rc = read_lines(s, p, p->threads->tid, &lines, &count);
     if (rc == 0 && all && count > 0) {
         rc = retire_missing(s, p, lines, count, added);
         p->maps_ns = begun_ns;

@@ -80,6 +80,7 @@ struct spool_counts_seen {
     uint64_t samples_of; /* of the process asked for */
     uint64_t last_time_ns;
     char cmdline[64]; /* the latest */
+    uint64_t modules_of;
 };
 
 /* Reads a spool back; pid 0: of no process. */
@@ -95,6 +96,7 @@ static struct spool_counts_seen read_back(const struct sink *k, pid_t pid)
     while ((rc = spool_reader_next(r, &rec)) > 0) {
         if (rec.type == SPOOL_RECORD_ANNOTATION && rec.annotation.key == SPOOL_NOTE_CMDLINE)
             snprintf(seen.cmdline, sizeof seen.cmdline, "%s", rec.annotation.value);
+        seen.modules_of += rec.type == SPOOL_RECORD_MODULE && rec.module.pid == pid;
         if (rec.type != SPOOL_RECORD_SAMPLE)
             continue;
         seen.samples++;
@@ -625,6 +627,35 @@ static void a_refresh_covers_no_thread_twice(void **state)
     }
 }
 
+static void a_process_whose_first_thread_has_ended_can_be_attached(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    struct timespec moment = {.tv_nsec = 200000000};
+    pthread_t thread;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (pthread_create(&thread, NULL, spin_thread, NULL) != 0)
+            _exit(1);
+        pthread_exit(NULL);
+    }
+    nanosleep(&moment, NULL);
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, pid, 0);
+    poll_samples(s, 20);
+    assert_int_equal(record_session_process_count(s, 0), 1);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    end_spinner(pid);
+    assert_true(read_back(&k, pid).modules_of > 1);
+    free(k.bytes);
+}
+
 static void one_attached_switched_off_stays_off_when_another_is_added(void **state)
 {
     struct record_options o;
@@ -738,6 +769,7 @@ int main(void)
         cmocka_unit_test(a_refresh_covers_no_thread_twice),
         cmocka_unit_test(one_attached_switched_off_stays_off_when_another_is_added),
         cmocka_unit_test(a_thread_is_no_process),
+        cmocka_unit_test(a_process_whose_first_thread_has_ended_can_be_attached),
         cmocka_unit_test(a_program_may_record_itself),
     };
 
