@@ -556,7 +556,10 @@ static void a_child_that_outlives_its_parent_is_a_target_at_once(void **state)
     (void)state;
     if (parent == 0) {
         raise(SIGSTOP);
-        (void)start_spinner();
+        if (fork() == 0) {
+            alarm(60); /* it is to outlive its parent, but not for ever */
+            spin();
+        }
         _exit(0);
     }
     assert_true(parent > 0);
