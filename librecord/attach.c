@@ -293,7 +293,7 @@ static int cover(struct record_session *s, struct process *p, enum record_mode m
             rc = cover_inherit(s, t->tid, on_exec);
         else if (mode == RECORD_MODE_PER_THREAD)
             rc = cover_alone(s, t->tid, ring_size);
-        covered++;
+        covered += rc > 0 || mode == RECORD_MODE_SYSTEM_WIDE; /* else it has ended */
     }
     if (rc < 0) {
         close_from(s, before);
@@ -373,7 +373,7 @@ static int step_down(struct record_session *s, struct process *p, size_t threads
     return rc;
 }
 
-int recordint_attach_threads(struct record_session *s, struct process *p, bool on_exec)
+static int attach_threads(struct record_session *s, struct process *p, bool on_exec)
 {
     size_t threads = uncovered(p), used;
     int rc;
@@ -398,9 +398,25 @@ int recordint_attach_threads(struct record_session *s, struct process *p, bool o
     return step_down(s, p, threads, used);
 }
 
-int recordint_attach_enable(struct record_session *s, bool on)
+int recordint_attach_threads(struct record_session *s, struct process *p, bool on_exec)
 {
-    for (size_t i = 0; i < s->counter_count; i++) {
+    int rc = attach_threads(s, p, on_exec);
+
+    /* The kernel lowers its limit while it runs, when sampling takes too long. */
+    if (rc == RECORD_ERR_LIMIT && s->error.system == EINVAL &&
+        record_max_sample_rate(&s->limit_hz)) {
+        s->frequency_refused = true;
+        s->refused_hz = s->options.frequency_hz;
+    }
+    return rc;
+}
+
+/* Switches events from index first on; all of them, also when one cannot be. */
+static int switch_from(struct record_session *s, size_t first, bool on)
+{
+    int failed = 0;
+
+    for (size_t i = first; i < s->counter_count; i++) {
         int system;
 
         if (s->counters[i].on_exec && on)
@@ -408,11 +424,22 @@ int recordint_attach_enable(struct record_session *s, bool on)
         system = on ? recordint_event_enable(s->counters[i].fd)
                     : recordint_event_disable(s->counters[i].fd);
         if (system != 0)
-            return recordint_error_set(&s->error, RECORD_ERR_UNSUPPORTED, system,
-                                       "sampling cannot be switched %s: %s", on ? "on" : "off",
-                                       strerror(system));
+            failed = system;
     }
-    return 0;
+    return failed == 0 ? 0
+                       : recordint_error_set(&s->error, RECORD_ERR_UNSUPPORTED, failed,
+                                             "sampling cannot be switched %s: %s",
+                                             on ? "on" : "off", strerror(failed));
+}
+
+int recordint_attach_enable(struct record_session *s, bool on)
+{
+    return switch_from(s, 0, on);
+}
+
+int recordint_attach_start(struct record_session *s, size_t first)
+{
+    return switch_from(s, first, true);
 }
 
 void recordint_attach_forget(struct record_session *s, const struct process *p)
@@ -420,11 +447,9 @@ void recordint_attach_forget(struct record_session *s, const struct process *p)
     size_t kept = 0;
 
     for (size_t i = 0; i < s->counter_count; i++) {
-        const struct thread *t = p->threads;
+        const struct thread *t = recordint_idmap_get(&s->threads, (uint32_t)s->counters[i].tid);
 
-        while (t != NULL && t->tid != s->counters[i].tid)
-            t = t->next;
-        if (t != NULL)
+        if (t != NULL && t->process == p)
             close_counter(s, &s->counters[i]);
         else
             s->counters[kept++] = s->counters[i];
@@ -434,6 +459,7 @@ void recordint_attach_forget(struct record_session *s, const struct process *p)
 
 void recordint_attach_sweep(struct record_session *s)
 {
+    bool held = recordint_order_held_bytes(s->order) > 0; /* records out of some ring */
     size_t kept = 0;
 
     for (size_t i = 0; i < s->counter_count; i++) {
@@ -442,7 +468,7 @@ void recordint_attach_sweep(struct record_session *s)
 
         /* POLLHUP: its thread and all that inherited it are gone. What they left in a ring is read first. */
         if (c->tid > 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0 &&
-            (c->ring == NULL || recordint_ring_unread(c->ring) == 0))
+            (c->ring == NULL || (!held && recordint_ring_unread(c->ring) == 0)))
             close_counter(s, c);
         else
             s->counters[kept++] = *c;
@@ -466,6 +492,7 @@ uint64_t recordint_attach_lost(struct record_session *s)
     for (size_t i = 0; i < s->counter_count; i++)
         if (recordint_event_lost(s->counters[i].fd, &lost))
             by_events += lost;
+    s->counts.lost_samples = by_events + s->lost_before_ring;
     /* Both count records of any kind: LOST as far as there was room for it, the events whatever happens. */
-    return by_events > s->lost_in_records ? by_events : s->lost_in_records;
+    return (by_events > s->lost_in_records ? by_events : s->lost_in_records) + s->lost_before_ring;
 }

@@ -27,7 +27,8 @@ int recordint_idmap_put(struct idmap *map, uint32_t key, void *value);
 void recordint_idmap_remove(struct idmap *map, uint32_t key);
 void recordint_idmap_free(struct idmap *map);
 
-/* Walks: *at starts at 0; NULL at the end. The table must not change meanwhile. */
+/* Walks: *at starts at 0; NULL at the end. Meanwhile nothing may be put in, and only the one that was returned last
+ * be removed: then *at is to be lowered by 1. */
 void *recordint_idmap_next(const struct idmap *map, size_t *at);
 
 #endif

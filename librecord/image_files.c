@@ -79,18 +79,23 @@ static uint64_t hash_text(const char *text)
     return h;
 }
 
+/* /proc/PID/maps does not tell it: 0. */
+static bool same_generation(uint64_t a, uint64_t b)
+{
+    return a == b || a == 0 || b == 0;
+}
+
 static struct entry *find_entry(struct image_files *files, const struct spool_module *m)
 {
     uint64_t text = m->inode == 0 ? hash_text(m->path) : 0;
-    uint64_t h = (m->inode ^ m->inode_gen << 32 ^ text ^ (uint64_t)m->dev_minor << 20) *
-                     UINT64_C(0x9e3779b97f4a7c15) >>
-                 54;
+    uint64_t h =
+        (m->inode ^ text ^ (uint64_t)m->dev_minor << 20) * UINT64_C(0x9e3779b97f4a7c15) >> 54;
     struct entry **bucket = &files->buckets[h % BUCKETS];
     struct entry *e;
 
     for (e = *bucket; e != NULL; e = e->next)
         if (e->inode == m->inode && e->dev_major == m->dev_major && e->dev_minor == m->dev_minor &&
-            e->inode_gen == m->inode_gen && e->path_hash == text &&
+            same_generation(e->inode_gen, m->inode_gen) && e->path_hash == text &&
             (m->inode != 0 || strcmp(e->path, m->path) == 0))
             return e;
     e = calloc(1, sizeof *e);
@@ -290,12 +295,10 @@ static void describe_build_id(struct image_file *file)
 }
 
 const struct image_file *recordint_image_files_get(struct image_files *files,
-                                                   const struct spool_module *m, pid_t other_root,
-                                                   bool *opened)
+                                                   const struct spool_module *m, pid_t other_root)
 {
     struct entry *e;
 
-    *opened = false;
     if (!recordint_image_files_is_file(m->path))
         return NULL;
     e = find_entry(files, m);
@@ -312,6 +315,5 @@ const struct image_file *recordint_image_files_get(struct image_files *files,
         return &e->file;
     }
     describe_build_id(&e->file);
-    *opened = true;
     return &e->file;
 }

@@ -26,11 +26,10 @@ struct image_files *recordint_image_files_new(void); /* NULL: out of memory */
 void recordint_image_files_free(struct image_files *files);
 
 /* The file of a mapping of a process (m->pid), NULL: it has none (anonymous memory) or memory is short. One that
- * could not be opened is tried once more; *opened is set when this call did open it. `others` are
- * processes through whose root folder the path may be looked up when the process is gone. */
+ * could not be opened is tried once more. other_root is a process through whose root folder the path may be looked
+ * up when the mapping's own is gone. */
 const struct image_file *recordint_image_files_get(struct image_files *files,
-                                                   const struct spool_module *m, pid_t other_root,
-                                                   bool *opened);
+                                                   const struct spool_module *m, pid_t other_root);
 
 /* Whether a mapping of that path has a file, or the vdso. */
 bool recordint_image_files_is_file(const char *path);

@@ -3,14 +3,12 @@
  * Who is recorded: processes and threads as records of the kernel and /proc tell of them, what they map
  * (libspool's table has the mappings themselves) and whether they are Python runtimes.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procfs.h"
 #include "session.h"
-
-/* How often in a second unknown addresses may make us read a process's maps. */
-#define RESCANS_A_SECOND 20
 
 struct process *recordint_process_find(struct record_session *s, pid_t pid)
 {
@@ -81,17 +79,18 @@ void recordint_processes_free(struct record_session *s)
 
 static void unlink_thread(struct thread *t)
 {
-    struct thread **link = &t->process->threads;
-
-    while (*link != t)
-        link = &(*link)->next;
-    *link = t->next;
+    *t->link = t->next;
+    if (t->next != NULL)
+        t->next->link = t->link;
 }
 
 static void link_thread(struct process *p, struct thread *t)
 {
     t->process = p;
     t->next = p->threads;
+    t->link = &p->threads;
+    if (t->next != NULL)
+        t->next->link = &t->next;
     p->threads = t;
 }
 
@@ -246,8 +245,8 @@ static bool keep_line(const struct procfs_map *line, pid_t pid, struct spool_mod
         .dev_minor = line->dev_minor,
     };
 
-    /* As the kernel's own records describe memory without a name. */
-    if (line->path[0] == '\0')
+    /* As the kernel's own records describe memory without a file, be it named by prctl. */
+    if (line->path[0] == '\0' || strncmp(line->path, "[anon:", 6) == 0)
         m.file_offset = line->start;
     m.path = strdup(line->path[0] == '\0' ? "//anon" : line->path);
     if (m.path == NULL)
@@ -265,27 +264,50 @@ static bool keep_line(const struct procfs_map *line, pid_t pid, struct spool_mod
     return true;
 }
 
-int recordint_process_read_maps(struct record_session *s, struct process *p, bool all,
-                                uint64_t time_ns, bool *added)
+/* The executable lines of the maps, as a thread of the process has them; none where they cannot be read. Returns 0 or an error. */
+static int read_lines(struct record_session *s, struct process *p, pid_t tid,
+                      struct spool_module **lines, size_t *count)
 {
     struct procfs_maps *maps;
     struct procfs_map line;
-    struct spool_module *lines = NULL;
-    size_t count = 0;
+    int system = recordint_procfs_maps_open(tid, &maps);
     bool kept = true;
-    int rc = 0;
 
-    *added = false;
-    if (p->before_exec || recordint_procfs_maps_open(p->pid, &maps) != 0)
+    if ((system == EACCES || system == EPERM) && !p->maps_refused) {
+        p->maps_refused = true;
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "the mappings of process %d may not be read (it needs CAP_SYS_PTRACE): "
+                      "frames in what it maps already have no file",
+                      (int)p->pid);
+    }
+    if (system != 0)
         return 0;
     while (kept && recordint_procfs_maps_next(maps, &line) > 0)
         if (line.executable)
-            kept = keep_line(&line, p->pid, &lines, &count);
+            kept = keep_line(&line, p->pid, lines, count);
     recordint_procfs_maps_free(maps);
-    if (!kept)
-        rc = recordint_out_of_memory(s);
-    if (rc == 0 && all && count > 0)
+    return kept ? 0 : recordint_out_of_memory(s);
+}
+
+int recordint_process_read_maps(struct record_session *s, struct process *p, bool all,
+                                uint64_t time_ns, bool *added)
+{
+    struct spool_module *lines = NULL;
+    uint64_t begun_ns = recordint_now_ns();
+    size_t count = 0;
+    int rc;
+
+    *added = false;
+    if (p->before_exec)
+        return 0;
+    rc = read_lines(s, p, p->pid, &lines, &count);
+    /* A first thread that has ended maps nothing any more, although others live. */
+    if (rc == 0 && count == 0 && p->threads != NULL && p->threads->tid != p->pid)
+        rc = read_lines(s, p, p->threads->tid, &lines, &count);
+    if (rc == 0 && all && count > 0) {
         rc = retire_missing(s, p, lines, count, added);
+        p->maps_ns = begun_ns;
+    }
     if (!all)
         count = drop_taken(s, p->pid, lines, count);
     for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -301,6 +323,7 @@ int recordint_process_exec(struct record_session *s, struct process *p, uint64_t
     int rc;
 
     p->before_exec = false;
+    p->maps_ns = 0; /* what was read since goes with the rest; its records follow */
     recordint_process_renew(s, p);
     recordint_idmap_free(&p->unknown_pages);
     rc = recordint_spool_result(s, spool_mappings_deactivate(s->mappings, p->pid));
@@ -327,6 +350,8 @@ int recordint_process_fork(struct record_session *s, struct process *parent, str
     if (p == NULL)
         return recordint_out_of_memory(s);
     p->mode = parent->mode;
+    p->on = parent->on;
+    p->muted = parent->muted;
     p->wants_events = parent->mode == RECORD_MODE_PER_THREAD;
     memcpy(p->name, by != NULL && by->name[0] != '\0' ? by->name : parent->name, sizeof p->name);
     if (parent->python)

@@ -125,6 +125,13 @@ int recordint_note_thread(struct record_session *s, struct thread *t)
 
 int recordint_note_cmdline(struct record_session *s, const struct process *p, const char *text)
 {
+    char read[4096]; /* no annotation has room for more */
+
+    if (text == NULL) {
+        if (recordint_procfs_cmdline(p->pid, read, sizeof read) != 0 || read[0] == '\0')
+            return 0;
+        text = read;
+    }
     return annotate(s, p->pid, "cmdline", text);
 }
 
@@ -167,6 +174,7 @@ int recordint_note_lost(struct record_session *s)
     if (lost == s->lost_noted)
         return 0;
     s->lost_noted = lost;
+    s->threads_unsure = true; /* no LOST may follow that says so */
     snprintf(value, sizeof value, "%" PRIu64, lost);
     return annotate_session(s, "lost", value);
 }

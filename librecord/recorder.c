@@ -3,6 +3,7 @@
  * The session: opening, the polling loop with its rounds (recording 2), counters, the end. Attaching is in
  * recorder_attach.c.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -19,6 +20,8 @@
 #define SECOND_NS UINT64_C(1000000000)
 /* Rings are looked at this often even if the caller would wait longer. */
 #define POLL_MS 100
+/* The kernel takes a record's time before it copies the stack: younger ones may not be complete yet. */
+#define SETTLED_NS (SECOND_NS / 500)
 /* Output is at most this old; below the second that is promised, since polls come every 100 ms. */
 #define FLUSH_NS (SECOND_NS * 3 / 4)
 
@@ -146,6 +149,9 @@ static int take_options(struct record_session *s, const struct record_options *o
         return misuse(s, "spools are written in version 3 or 4");
     if ((unsigned)s->options.event > RECORD_EVENT_CPU_CLOCK)
         return misuse(s, "an event that is not known");
+    if (s->options.spool_version >= 4 && s->options.has_interval &&
+        s->options.interval_us > UINT64_MAX / 1000)
+        return misuse(s, "an interval beyond 64 bits of nanoseconds");
     if (s->options.stack_size_bytes > RECORD_STACK_SIZE_MAX) {
         recordint_log(s, RECORD_LOG_WARNING,
                       "stack size %" PRIu32 " is clamped to the kernel's %u bytes",
@@ -243,9 +249,11 @@ static int open_session(struct record_session *s, int fd, record_write_fn *write
     if (rc < 0)
         return rc;
     header = make_header(&s->options);
-    rc = recordint_spool_result(s, write != NULL
-                                       ? spool_writer_open_callback(s->writer, write, user, &header)
-                                       : spool_writer_open_fd(s->writer, fd, &header));
+    rc = write != NULL ? spool_writer_open_callback(s->writer, write, user, &header)
+                       : spool_writer_open_fd(s->writer, fd, &header);
+    if (rc == SPOOL_ERR_MISUSE)
+        return misuse(s, spool_writer_error(s->writer));
+    rc = recordint_spool_result(s, rc);
     if (rc == 0)
         rc = recordint_spool_result(s, spool_writer_flush(s->writer));
     if (rc == 0)
@@ -288,13 +296,20 @@ static int read_rings(struct record_session *s, uint64_t limit_ns)
     return rc;
 }
 
+int recordint_catch_up(struct record_session *s)
+{
+    int rc = read_rings(s, recordint_now_ns());
+
+    return rc == 0 && s->loss_seen ? recordint_recover(s) : rc;
+}
+
 static int cover_new_threads(struct record_session *s)
 {
     struct process *p;
     size_t at = 0;
-    bool opened = false;
 
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
+        size_t first = s->counter_count;
         int rc;
 
         if (!p->wants_events)
@@ -303,15 +318,31 @@ static int cover_new_threads(struct record_session *s)
         rc = recordint_attach_threads(s, p, false);
         if (rc == RECORD_ERR_NOMEM)
             return rc;
-        if (rc < 0)
+        if (rc > 0 && p->on)
+            rc = recordint_attach_start(s, first);
+        if (rc < 0 && !p->cover_refused) {
+            p->cover_refused = true; /* tried again with each new thread, and said once */
             recordint_log(s, RECORD_LOG_WARNING, "threads of process %d are not recorded: %s",
                           (int)p->pid, s->error.text);
-        opened = opened || rc > 0;
+        }
     }
-    return opened && s->enabled ? recordint_attach_enable(s, true) : 0;
+    return 0;
 }
 
-/* Processes that are gone although no record says so (it was lost). */
+static bool is_active(const struct process *p)
+{
+    struct procfs_stat stat;
+    int system = recordint_procfs_stat(p->pid, 0, &stat);
+
+    if (system == ENOENT || system == ESRCH)
+        return false;
+    if (system == 0 && p->start_ticks != 0 && stat.start_ticks != p->start_ticks)
+        return false;
+    /* The first thread may have ended while others run; and descriptors may be short, for /proc too. */
+    return (system == 0 && strchr("ZXx", stat.state) == NULL) || record_process_exists(p->pid);
+}
+
+/* Processes that are gone although no record says so (it was lost), once their last samples have been read. */
 static int end_vanished(struct record_session *s)
 {
     struct process *p;
@@ -322,12 +353,15 @@ static int end_vanished(struct record_session *s)
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
         int rc;
 
-        if (record_process_exists(p->pid))
+        bool seen_gone = p->gone;
+
+        p->gone = !is_active(p);
+        if (!seen_gone || !p->gone)
             continue;
         rc = recordint_process_end(s, p, recordint_now_ns());
         if (rc < 0)
             return rc;
-        at = 0; /* the table has moved */
+        at--;
     }
     return 0;
 }
@@ -342,7 +376,7 @@ static int each_second(struct record_session *s, uint64_t now)
         return 0;
     s->second_ns = now;
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL)
-        p->rescans_left = 20;
+        p->rescans_left = RESCANS_A_SECOND;
     recordint_attach_sweep(s);
     rc = end_vanished(s);
     return rc < 0 ? rc : recordint_note_lost(s);
@@ -354,6 +388,8 @@ static int round_of_reading(struct record_session *s)
     uint64_t limit = s->round_ns;
     int rc;
 
+    if (limit > now - SETTLED_NS)
+        limit = now - SETTLED_NS;
     s->round_ns = now;
     rc = read_rings(s, limit);
     if (rc == 0 && s->loss_seen)
@@ -429,22 +465,28 @@ int record_session_flush(struct record_session *s)
     return rc < 0 ? rc : flush(s);
 }
 
-int record_session_finish(struct record_session *s)
+/* What the rings have left, and the notes that close the spool. */
+static int write_the_rest(struct record_session *s)
 {
-    int rc = recordint_ready(s);
+    int rc = s->order != NULL ? read_rings(s, UINT64_MAX) : 0;
 
-    if (rc < 0)
-        return rc;
-    if (s->order != NULL) {
-        (void)recordint_attach_enable(s, false);
-        rc = read_rings(s, UINT64_MAX);
-    }
     if (rc == 0)
         rc = recordint_note_lost(s);
     if (rc == 0)
         rc = recordint_note_end(s);
-    if (rc == 0)
-        rc = recordint_spool_result(s, spool_writer_finish(s->writer));
+    return rc < 0 ? rc : recordint_spool_result(s, spool_writer_finish(s->writer));
+}
+
+int record_session_finish(struct record_session *s)
+{
+    int rc = recordint_ready(s);
+
+    if (s->state != SESSION_OPEN)
+        return rc;
+    if (rc == 0) {
+        (void)recordint_attach_enable(s, false);
+        rc = write_the_rest(s);
+    }
     s->counts.lost_events = recordint_attach_lost(s);
     s->counts.corrupt_records += s->order != NULL ? recordint_order_corrupt(s->order) : 0;
     recordint_attach_close_all(s);
@@ -470,15 +512,6 @@ int record_session_frequency_error(const struct record_session *s, uint32_t *ask
     return 1;
 }
 
-static bool is_active(const struct process *p)
-{
-    struct procfs_stat stat;
-
-    /* The first thread may have ended while others run: record_process_exists knows. */
-    return record_process_exists(p->pid) && recordint_procfs_stat(p->pid, 0, &stat) == 0 &&
-           (p->start_ticks == 0 || stat.start_ticks == p->start_ticks);
-}
-
 int record_session_process_active(struct record_session *s, pid_t pid)
 {
     const struct process *p = recordint_process_find(s, pid);
@@ -486,7 +519,7 @@ int record_session_process_active(struct record_session *s, pid_t pid)
     return p != NULL && is_active(p);
 }
 
-size_t record_session_process_count(struct record_session *s, pid_t except)
+static size_t count_active(const struct record_session *s, pid_t except)
 {
     const struct process *p;
     size_t at = 0, count = 0;
@@ -494,6 +527,24 @@ size_t record_session_process_count(struct record_session *s, pid_t except)
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL)
         count += p->pid != except && is_active(p);
     return count;
+}
+
+/* Those that we know of have ended: a child that lives on may still stand in a ring. An error is told by the next
+ * call that may fail. */
+static void look_for_children(struct record_session *s)
+{
+    if (s->state == SESSION_OPEN && s->sticky == 0 && record_session_pending(s))
+        (void)recordint_catch_up(s);
+}
+
+size_t record_session_process_count(struct record_session *s, pid_t except)
+{
+    size_t count = count_active(s, except);
+
+    if (count > 0)
+        return count;
+    look_for_children(s);
+    return count_active(s, except);
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -508,6 +559,8 @@ size_t record_session_processes(struct record_session *s, pid_t *pids, size_t ma
     const struct process *p;
     size_t at = 0, count = 0;
 
+    if (count_active(s, 0) == 0)
+        look_for_children(s);
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
         if (!is_active(p))
             continue;
@@ -530,7 +583,9 @@ void record_session_summary(const struct record_session *s, struct record_summar
     if (s->begun_ns != 0)
         out->duration_ns = (s->ended_ns != 0 ? s->ended_ns : recordint_now_ns()) - s->begun_ns;
     if (s->state == SESSION_OPEN) {
-        out->lost_events = s->lost_in_records > s->lost_noted ? s->lost_in_records : s->lost_noted;
+        uint64_t told = s->lost_in_records + s->lost_before_ring;
+
+        out->lost_events = told > s->lost_noted ? told : s->lost_noted;
         out->corrupt_records += s->order != NULL ? recordint_order_corrupt(s->order) : 0;
     }
 }

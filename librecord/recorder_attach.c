@@ -23,43 +23,61 @@ static int no_process(struct record_session *s, pid_t pid)
                                (int)pid);
 }
 
-/* Takes in the threads that /proc lists. Returns how many were not known, or an error. */
-static int list_threads(struct record_session *s, struct process *p)
+/* Takes in threads of these ids. Returns how many were not known, or an error. */
+static int add_threads(struct record_session *s, struct process *p, const pid_t *tids, size_t count)
 {
-    pid_t *tids = NULL;
-    ssize_t count = recordint_procfs_threads(p->pid, &tids);
     int added = 0;
 
-    if (count <= 0) {
-        free(tids);
-        return no_process(s, p->pid);
-    }
-    for (ssize_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct thread *known = recordint_idmap_get(&s->threads, (uint32_t)tids[i]);
         struct thread *t;
 
         if (known != NULL && known->process == p)
             continue;
         t = recordint_thread_get(s, p, tids[i]);
-        if (t == NULL) {
-            free(tids);
+        if (t == NULL)
             return recordint_out_of_memory(s);
-        }
         if (recordint_procfs_comm(p->pid, tids[i], t->name) != 0)
             t->name[0] = '\0';
         added++;
     }
-    free(tids);
     return added;
 }
 
-/* Events for all threads, until two passes find no more. Returns the number covered, or an error. */
-static int cover_threads(struct record_session *s, struct process *p)
+/* Takes in the threads that /proc lists. Returns how many were not known, or an error. */
+static int list_threads(struct record_session *s, struct process *p, bool again)
+{
+    pid_t pid = p->pid, *tids = NULL;
+    ssize_t count = recordint_procfs_threads(pid, &tids);
+    int rc = 0;
+
+    if (count <= 0) {
+        free(tids);
+        return no_process(s, pid);
+    }
+    /* A thread made by one that is covered has its events, and a record tells of it: it must have been read before
+     * those listed can be called uncovered. While events are off there are no such records. */
+    if (again && p->on)
+        rc = recordint_catch_up(s);
+    if (rc == 0 && recordint_process_find(s, pid) != p)
+        rc = no_process(s, pid);
+    if (rc == 0)
+        rc = add_threads(s, p, tids, (size_t)count);
+    free(tids);
+    if (rc >= 0 && again && !p->on && p->mode != RECORD_MODE_PER_THREAD)
+        for (struct thread *t = p->threads; t != NULL; t = t->next)
+            t->covered = true;
+    return rc;
+}
+
+/* Events for all threads, until two passes find no more. again: it is a target already. Returns the number covered,
+ * or an error. */
+static int cover_threads(struct record_session *s, struct process *p, bool again)
 {
     int covered = 0;
 
     for (int pass = 0; pass < THREAD_PASSES; pass++) {
-        int rc = list_threads(s, p);
+        int rc = list_threads(s, p, again);
 
         if (rc < 0)
             return rc;
@@ -76,7 +94,6 @@ static int cover_threads(struct record_session *s, struct process *p)
 /* What is known of a process when it becomes a target goes into the spool. */
 static int describe(struct record_session *s, struct process *p)
 {
-    char *cmdline;
     bool added;
     int rc = recordint_note_session(s, p->pid);
 
@@ -84,11 +101,8 @@ static int describe(struct record_session *s, struct process *p)
         rc = recordint_process_read_maps(s, p, true, 0, &added);
     if (rc == 0 && recordint_procfs_comm(p->pid, 0, p->name) == 0)
         rc = recordint_note_comm(s, p);
-    cmdline = rc == 0 ? malloc(4096) : NULL;
-    if (cmdline != NULL && recordint_procfs_cmdline(p->pid, cmdline, 4096) == 0 &&
-        cmdline[0] != '\0')
-        rc = recordint_note_cmdline(s, p, cmdline);
-    free(cmdline);
+    if (rc == 0)
+        rc = recordint_note_cmdline(s, p, NULL);
     for (struct thread *t = p->threads; rc == 0 && t != NULL; t = t->next)
         if (t->name[0] != '\0' && !t->noted)
             rc = recordint_note_thread(s, t);
@@ -121,17 +135,13 @@ static void say_kernel_refused(struct record_session *s)
 }
 
 /* The first event decides what all records look like. */
-static int settle(struct record_session *s)
+static void settle(struct record_session *s)
 {
-    struct perfrec_layout layout;
-
-    recordint_event_layout(&s->config, &layout);
-    if (s->config.kernel_refused && !s->any_mode_told) {
-        s->any_mode_told = true;
+    recordint_event_layout(&s->config, &s->layout);
+    if (s->config.kernel_refused && !s->kernel_refusal_told) {
+        s->kernel_refusal_told = true;
         say_kernel_refused(s);
     }
-    s->layout = layout;
-    return 0;
 }
 
 /* Takes back what was begun for a process; the error stays. */
@@ -145,91 +155,200 @@ static void give_up(struct record_session *s, struct process *p)
     s->error = error;
 }
 
-/* A process that is attached, or not: what was begun for it goes away again. */
-static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
-{
-    struct process *p = recordint_process_find(s, pid);
-    struct procfs_stat before, after;
-    bool stopped = false, was_stopped = false;
-    int rc = 0, system;
+/* ---- holding processes still ---- */
 
-    if (p != NULL)
-        return record_session_refresh_threads(s, pid);
-    if (recordint_procfs_stat(pid, 0, &before) != 0 || before.state == 'Z')
-        return no_process(s, pid);
-    if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid()) {
-        system = recordint_procfs_stop(pid, STOP_TIMEOUT_MS, &was_stopped);
-        if (system == ESRCH)
-            return no_process(s, pid);
-        if (system == EPERM)
-            return recordint_error_set(
-                &s->error, RECORD_ERR_PERMISSION, EPERM,
-                "process %d belongs to another user: record as that user, or as root "
-                "(CAP_PERFMON, CAP_SYS_PTRACE and CAP_KILL)",
-                (int)pid);
-        if (system != 0)
-            recordint_log(s, RECORD_LOG_WARNING,
-                          "process %d cannot be stopped (%s): attaching while it runs", (int)pid,
-                          strerror(system));
-        stopped = system == 0;
-    }
-    p = recordint_process_new(s, pid);
-    if (p == NULL)
-        rc = recordint_out_of_memory(s);
-    if (rc == 0) {
-        p->namespace_pid = recordint_procfs_namespace_pid(pid);
-        s->threads_unsure = s->threads_unsure || !stopped;
-        rc = cover_threads(s, p);
-    }
-    if (rc >= 0)
-        rc = settle(s);
-    if (rc >= 0 && !stopped &&
-        (flags & RECORD_ATTACH_DISABLED) == 0) /* then nothing falls between */
-        rc = recordint_attach_enable(s, true);
-    if (rc >= 0)
-        rc = describe(s, p);
-    if (rc >= 0 &&
-        (recordint_procfs_stat(pid, 0, &after) != 0 || after.start_ticks != before.start_ticks))
-        rc = no_process(s, pid);
-    if (rc >= 0 && stopped && (flags & RECORD_ATTACH_DISABLED) == 0)
-        rc = recordint_attach_enable(s, true);
-    if (rc < 0 && p != NULL && s->sticky == 0) {
-        give_up(s, p);
-    }
-    if (stopped && !was_stopped)
-        recordint_procfs_resume(pid);
-    return rc < 0 ? rc : 0;
+/* A process that is to become a target. */
+struct held {
+    pid_t pid;
+    uint64_t start_ticks;
+    bool stopped; /* holds still */
+    bool resume;  /* by us */
+};
+
+struct held_list {
+    struct held *items;
+    size_t count, capacity;
+};
+
+static bool is_held(const struct held_list *list, pid_t pid)
+{
+    size_t i = 0;
+
+    while (i < list->count && list->items[i].pid != pid)
+        i++;
+    return i < list->count;
 }
 
-/* Descendants, until a look finds no new one. Those that end meanwhile are no error. */
-static int attach_descendants(struct record_session *s, pid_t pid, unsigned flags)
+static int add_held(struct record_session *s, struct held_list *list, const struct held *h)
 {
-    for (bool more = true; more;) {
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+        struct held *grown = realloc(list->items, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return recordint_out_of_memory(s);
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = *h;
+    return 0;
+}
+
+static int other_user(struct record_session *s, pid_t pid)
+{
+    return recordint_error_set(
+        &s->error, RECORD_ERR_PERMISSION, EPERM,
+        "process %d belongs to another user: record as that user, or as root "
+        "(CAP_PERFMON, CAP_SYS_PTRACE and CAP_KILL)",
+        (int)pid);
+}
+
+static int stop(struct record_session *s, struct held *h)
+{
+    bool was_stopped = false;
+    int system = recordint_procfs_stop(h->pid, STOP_TIMEOUT_MS, &was_stopped);
+
+    if (system == ESRCH)
+        return no_process(s, h->pid);
+    if (system == EPERM)
+        return other_user(s, h->pid);
+    if (system != 0)
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "process %d cannot be stopped (%s): attaching while it runs", (int)h->pid,
+                      strerror(system));
+    h->stopped = system == 0;
+    h->resume = h->stopped && !was_stopped;
+    return 0;
+}
+
+static int hold(struct record_session *s, struct held_list *list, pid_t pid, unsigned flags)
+{
+    struct held h = {.pid = pid};
+    struct procfs_stat stat;
+    int rc = 0;
+
+    if (!record_process_exists(pid))
+        return no_process(s, pid);
+    if (recordint_procfs_stat(pid, 0, &stat) != 0) /* /proc mounted with hidepid */
+        return record_process_exists(pid) ? other_user(s, pid) : no_process(s, pid);
+    h.start_ticks = stat.start_ticks;
+    if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid())
+        rc = stop(s, &h);
+    if (rc == 0)
+        rc = add_held(s, list, &h);
+    if (rc < 0 && h.resume)
+        recordint_procfs_resume(pid);
+    return rc;
+}
+
+/* Descendants, until a look finds no new one: who is held makes none. All are held before the first gets events, which
+ * its new children would inherit, and get a second time from us. Those that end meanwhile are no error. */
+static int hold_descendants(struct record_session *s, struct held_list *list, pid_t pid,
+                            unsigned flags)
+{
+    bool more = true;
+    int rc = 0;
+
+    while (rc == 0 && more) {
         pid_t *pids = NULL;
         ssize_t count = recordint_procfs_descendants(pid, &pids);
 
         if (count < 0)
             return recordint_out_of_memory(s);
         more = false;
-        for (ssize_t i = 0; i < count; i++) {
-            int rc;
-
-            if (pids[i] == getpid() || recordint_process_find(s, pids[i]) != NULL)
+        for (ssize_t i = 0; rc == 0 && i < count; i++) {
+            if (pids[i] == getpid() || is_held(list, pids[i]))
                 continue;
-            rc = attach_process(s, pids[i], flags);
-            if (rc < 0 && rc != RECORD_ERR_NO_PROCESS) {
-                free(pids);
-                return rc;
-            }
-            more = more || rc == 0;
+            rc = hold(s, list, pids[i], flags);
+            more = more || (rc == 0 && (flags & RECORD_ATTACH_NO_STOP) == 0);
+            if (rc == RECORD_ERR_NO_PROCESS)
+                rc = 0;
         }
         free(pids);
     }
-    return 0;
+    return rc;
+}
+
+static void release(struct held_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].resume)
+            recordint_procfs_resume(list->items[i].pid);
+    free(list->items);
+}
+
+/* ---- attaching ---- */
+
+/* Events, mappings and notes of a new target, in the order in which nothing falls between. */
+static int begin_process(struct record_session *s, struct process *p, const struct held *h, bool on)
+{
+    size_t first = s->counter_count;
+    struct procfs_stat after;
+    int rc;
+
+    s->threads_unsure = s->threads_unsure || !h->stopped;
+    rc = cover_threads(s, p, false);
+    if (rc < 0)
+        return rc;
+    settle(s);
+    rc = on && !h->stopped ? recordint_attach_start(s, first) : 0;
+    if (rc == 0)
+        rc = describe(s, p);
+    if (rc == 0 &&
+        (recordint_procfs_stat(p->pid, 0, &after) != 0 || after.start_ticks != h->start_ticks))
+        rc = no_process(s, p->pid);
+    if (rc == 0 && on && h->stopped)
+        rc = recordint_attach_start(s, first);
+    p->on = on;
+    p->muted = !on;
+    return rc;
+}
+
+/* A process that is a target already: what may have been missed. */
+static int refresh(struct record_session *s, pid_t pid)
+{
+    struct process *p;
+    bool added;
+    int rc = record_session_refresh_threads(s, pid);
+
+    p = recordint_process_find(s, pid);
+    if (rc < 0 || p == NULL)
+        return rc < 0 ? rc : no_process(s, pid);
+    return recordint_process_read_maps(s, p, true, recordint_now_ns(), &added);
+}
+
+static int attach_held(struct record_session *s, const struct held *h, unsigned flags)
+{
+    struct process *p = recordint_process_find(s, h->pid);
+    int rc;
+
+    if (p != NULL)
+        return refresh(s, h->pid);
+    p = recordint_process_new(s, h->pid);
+    if (p == NULL)
+        return recordint_out_of_memory(s);
+    rc = begin_process(s, p, h, (flags & RECORD_ATTACH_DISABLED) == 0);
+    if (rc < 0 && s->sticky == 0)
+        give_up(s, p);
+    return rc;
+}
+
+/* The first of the list, and of the others those that have not ended meanwhile. */
+static int attach_list(struct record_session *s, const struct held_list *list, unsigned flags)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        rc = attach_held(s, &list->items[i], flags);
+        if (i > 0 && rc == RECORD_ERR_NO_PROCESS)
+            rc = 0;
+    }
+    return rc;
 }
 
 int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
 {
+    struct held_list list = {0};
     int rc = recordint_ready(s);
 
     if (rc < 0)
@@ -239,11 +358,15 @@ int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
                                    (int)pid);
     rc = begin(s);
     if (rc == 0)
-        rc = attach_process(s, pid, flags);
+        rc = hold(s, &list, pid, flags);
     if (rc == 0 && (flags & RECORD_ATTACH_DESCENDANTS) != 0)
-        rc = attach_descendants(s, pid, flags);
-    if (rc == 0 && (flags & RECORD_ATTACH_DISABLED) == 0)
-        s->enabled = true;
+        rc = hold_descendants(s, &list, pid, flags);
+    /* Children of targets are targets, which a record says that may not have been read. */
+    if (rc == 0)
+        rc = recordint_catch_up(s);
+    if (rc == 0)
+        rc = attach_list(s, &list, flags);
+    release(&list);
     return rc;
 }
 
@@ -265,27 +388,26 @@ int record_session_attach_command(struct record_session *s, struct record_comman
     if (p == NULL || recordint_thread_get(s, p, pid) == NULL)
         return recordint_out_of_memory(s);
     p->before_exec = true;
-    p->namespace_pid = recordint_procfs_namespace_pid(pid);
+    p->on = true;
     rc = recordint_attach_threads(s, p, true);
     if (rc == 0)
         rc = no_process(s, pid);
-    if (rc > 0)
-        rc = settle(s);
-    if (rc == 0)
+    if (rc > 0) {
+        settle(s);
         rc = recordint_note_session(s, pid);
+    }
     if (rc == 0 && s->options.cmdline != NULL)
         rc = recordint_note_cmdline(s, p, s->options.cmdline);
     if (rc < 0 && s->sticky == 0) {
         give_up(s, p);
-        return rc;
     }
-    s->enabled = true;
     return rc;
 }
 
 int record_session_refresh_threads(struct record_session *s, pid_t pid)
 {
     struct process *p;
+    size_t first;
     int rc = recordint_ready(s);
 
     if (rc < 0)
@@ -297,12 +419,12 @@ int record_session_refresh_threads(struct record_session *s, pid_t pid)
     if (p->before_exec)
         return 0;
     s->threads_unsure = true;
-    rc = cover_threads(s, p);
-    if (rc > 0 && s->enabled) {
-        int enabled = recordint_attach_enable(s, true);
+    first = s->counter_count;
+    rc = cover_threads(s, p, true);
+    if (rc > 0 && p->on) {
+        int started = recordint_attach_start(s, first);
 
-        if (enabled < 0)
-            return enabled;
+        rc = started < 0 ? started : rc;
     }
     return rc;
 }
@@ -313,27 +435,34 @@ int record_session_enable(struct record_session *s)
     size_t at = 0;
     int rc = recordint_ready(s);
 
-    /* Switched off events tell nothing, so what changed meanwhile is read. */
-    while (rc == 0 && !s->enabled && (p = recordint_idmap_next(&s->processes, &at)) != NULL)
-        p->rescan_due = !p->before_exec;
-    if (rc == 0 && !s->enabled && s->order != NULL)
-        rc = recordint_recover(s);
     if (rc == 0)
         rc = recordint_attach_enable(s, true);
-    if (rc == 0)
-        s->enabled = true;
-    return rc;
+    if (rc < 0)
+        return rc;
+    /* Switched off events tell nothing, so what changed meanwhile is read: now, that nothing is missed any more. */
+    while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
+        if (p->on)
+            continue;
+        p->on = true;
+        p->muted = false;
+        if (p->before_exec)
+            continue;
+        p->rescan_due = true;
+        s->threads_unsure = true; /* children have been made, perhaps */
+    }
+    return recordint_recover(s);
 }
 
 int record_session_disable(struct record_session *s)
 {
+    struct process *p;
+    size_t at = 0;
     int rc = recordint_ready(s);
 
     if (rc == 0)
         rc = recordint_attach_enable(s, false);
-    if (rc == 0) {
-        s->enabled = false;
-        s->threads_unsure = true;
-    }
+    while (rc == 0 && (p = recordint_idmap_next(&s->processes, &at)) != NULL)
+        p->on = false;
+    s->threads_unsure = s->threads_unsure || rc == 0;
     return rc;
 }

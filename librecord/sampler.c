@@ -56,7 +56,6 @@ static bool find_range(void *user, uint64_t address, struct unwind_range *out)
     struct record_session *s = w->s;
     const struct image_file *file;
     struct spool_module m;
-    bool opened;
 
     if (w->error < 0)
         return false;
@@ -72,13 +71,10 @@ static bool find_range(void *user, uint64_t address, struct unwind_range *out)
         .file = recordint_image_files_is_file(m.path),
         .trampoline = strcmp(m.path, "[uprobes]") == 0,
     };
-    file = recordint_image_files_get(s->files, &m, s->first_pid, &opened);
+    file = recordint_image_files_get(s->files, &m, s->first_pid);
     if (file != NULL) {
         out->image = file->image;
         out->rules = file->rules;
-        if (opened)
-            recordint_process_renew(
-                s, w->p); /* answers were kept while the file could not be opened */
         if (file->build_id[0] != '\0')
             w->error = recordint_note_build_id(s, m.pid, m.id, file->build_id);
     }
@@ -231,6 +227,15 @@ static bool is_usable(struct record_session *s, const struct perfrec *rec)
     return false;
 }
 
+/* Whether a sample of a process that is not known is of one whose fork was lost. Else it has ended, and what is
+ * sampled then is the kernel's own work. */
+static bool is_unknown_child(const struct record_session *s, const struct perfrec *rec)
+{
+    return s->threads_unsure &&
+           ((rec->sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER ||
+            record_process_exists(rec->pid));
+}
+
 int recordint_sample(struct record_session *s, const struct perfrec *rec)
 {
     struct process *p = recordint_process_find(s, rec->pid);
@@ -238,21 +243,24 @@ int recordint_sample(struct record_session *s, const struct perfrec *rec)
     size_t kernel;
     int count, rc;
 
-    /* Of all processes only those recorded count; without a system-wide event all are. */
-    if (p == NULL && s->counts.mode == RECORD_MODE_SYSTEM_WIDE && rec->pid > 0)
+    /* Of all processes, and the idle ones of CPUs, only those recorded count; without a system-wide event all are. */
+    if (p == NULL && s->counts.mode == RECORD_MODE_SYSTEM_WIDE)
+        return 0;
+    if (p != NULL && p->muted)
         return 0;
     s->counts.sample_events++;
     if (!is_usable(s, rec))
         return 0;
-    if (p == NULL &&
-        !s->threads_unsure) { /* it has ended: what is sampled then is the kernel's own work */
+    if (p == NULL && !is_unknown_child(s, rec)) {
         s->counts.missing_pid++;
         return 0;
     }
-    if (p == NULL) { /* its fork was lost */
+    if (p == NULL) {
         p = recordint_process_new(s, rec->pid);
         if (p == NULL)
             return recordint_out_of_memory(s);
+        p->mode = RECORD_MODE_INHERIT; /* or it would not be sampled */
+        p->on = true;
         p->rescan_due = true;
         rc = recordint_recover(s);
         if (rc < 0)

@@ -25,19 +25,25 @@ struct thread {
     bool noted;    /* the name stands in the spool */
     bool covered;  /* an event counts it, opened for it or inherited */
     bool sampled;
-    struct thread *next; /* of the process */
+    struct thread *next;  /* of the process */
+    struct thread **link; /* what points to this one: thousands of threads may end at once */
 };
 
 /* A process that is recorded, until its last thread has ended. */
 struct process {
     pid_t pid;
     uint64_t start_ticks; /* 0: not known */
-    pid_t namespace_pid;
     char name[64];
     bool python;
-    bool before_exec;  /* a command that has not been started: what is mapped is not its own */
-    bool rescan_due;   /* records may have been lost: read its mappings and threads again */
-    bool wants_events; /* has threads that no event covers yet */
+    bool before_exec;   /* a command that has not been started: what is mapped is not its own */
+    bool rescan_due;    /* records may have been lost: read its mappings and threads again */
+    bool wants_events;  /* has threads that no event covers yet */
+    bool maps_refused;  /* and said so */
+    bool cover_refused; /* likewise */
+    bool on;            /* sampled, if need be from its exec on */
+    bool muted;         /* it is not to be sampled, although events may be on */
+    bool gone;          /* a second ago: no record is left of it by now */
+    uint64_t maps_ns; /* when all its mappings were read: older records say nothing new; 0: never */
     enum record_mode mode;
     struct thread *threads;
     uint64_t epoch; /* a new one where the mapping table's generation does not say enough */
@@ -93,8 +99,7 @@ struct record_session {
     size_t polled_capacity;
     size_t thread_ring_size; /* of rings of single threads; 0: none yet */
     uint64_t files_limit;    /* descriptors */
-    bool enabled;
-    bool any_mode_told;
+    bool kernel_refusal_told;
 
     struct idmap processes; /* struct process by pid */
     struct idmap threads;   /* struct thread by tid */
@@ -105,10 +110,11 @@ struct record_session {
     uint8_t *noted_build_ids; /* a bit a module */
     size_t noted_build_ids_size;
 
-    uint64_t round_ns;        /* when the previous round began; 0: none yet */
-    uint64_t second_ns;       /* when the once-a-second work was done last */
-    uint64_t lost_in_records; /* sum of LOST */
-    uint64_t lost_closed;     /* LOST of counters that are closed */
+    uint64_t round_ns;         /* when the previous round began; 0: none yet */
+    uint64_t second_ns;        /* when the once-a-second work was done last */
+    uint64_t lost_in_records;  /* sum of LOST */
+    uint64_t lost_before_ring; /* sum of LOST_SAMPLES */
+    uint64_t lost_closed;      /* LOST of counters that are closed */
     uint64_t lost_noted;
     bool loss_seen; /* since the latest rescan */
     bool
@@ -120,6 +126,9 @@ struct record_session {
     uint64_t begun_ns, ended_ns;
 };
 
+/* How often in a second unknown addresses may make us read a process's maps. */
+#define RESCANS_A_SECOND 20
+
 /* ---- recorder.c ---- */
 
 uint64_t recordint_now_ns(void); /* CLOCK_MONOTONIC */
@@ -130,6 +139,9 @@ int recordint_ready(struct record_session *s);
 /* Takes a result of libspool's writer or mapping table: 0 and above is 0, an error becomes ours. */
 int recordint_spool_result(struct record_session *s, int rc);
 int recordint_out_of_memory(struct record_session *s);
+/* Reads all that the kernel has told so far, records of this moment too: who must know which threads and children
+ * there are cannot wait for the next round. May end processes. Returns 0 or an error. */
+int recordint_catch_up(struct record_session *s);
 
 /* ---- processes.c: who is recorded, what they map ---- */
 
@@ -169,6 +181,7 @@ int recordint_note_session(struct record_session *s,
                            pid_t pid); /* host, clock, event, kernel; once */
 int recordint_note_comm(struct record_session *s, const struct process *p);
 int recordint_note_thread(struct record_session *s, struct thread *t);
+/* text NULL: what /proc says now, if anything. */
 int recordint_note_cmdline(struct record_session *s, const struct process *p, const char *text);
 int recordint_note_build_id(struct record_session *s, pid_t pid, uint32_t module, const char *hex);
 int recordint_note_ksymbol(struct record_session *s, uint64_t address, uint32_t size,
@@ -182,6 +195,8 @@ int recordint_note_end(struct record_session *s);
  * what was opened is closed again. */
 int recordint_attach_threads(struct record_session *s, struct process *p, bool on_exec);
 int recordint_attach_enable(struct record_session *s, bool on);
+/* Switches on the events that were opened since there were `first` of them. */
+int recordint_attach_start(struct record_session *s, size_t first);
 /* Closes the events of a process's threads. */
 void recordint_attach_forget(struct record_session *s, const struct process *p);
 /* Closes events that have no thread any more. */

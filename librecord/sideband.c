@@ -33,29 +33,52 @@ static int handle_mmap(struct record_session *s, const struct perfrec *rec)
 
     if (p == NULL || p->before_exec || rec->mmap.kernel || !rec->mmap.executable || m.end < m.start)
         return 0;
+    /* What was mapped before the maps were read may have been replaced by then. */
+    if (rec->time_ns < p->maps_ns)
+        return 0;
     return recordint_process_map(s, p, &m, rec->time_ns);
+}
+
+/* A command has begun: its events are on, also where sampling had been switched off. */
+static int begin_command(struct record_session *s, struct process *p)
+{
+    p->muted = !p->on;
+    for (size_t i = 0; i < s->counter_count; i++) {
+        if (s->counters[i].tid != p->pid)
+            continue;
+        s->counters[i].on_exec = false;
+        if (p->muted)
+            (void)recordint_event_disable(s->counters[i].fd);
+    }
+    return s->options.cmdline == NULL ? recordint_note_cmdline(s, p, NULL) : 0;
+}
+
+static int handle_exec(struct record_session *s, struct process *p, uint64_t time_ns)
+{
+    bool begins = p->before_exec;
+    struct thread *t, *next;
+    int rc;
+
+    /* The thread that execs is the only one left, under the process's id. */
+    for (t = p->threads; t != NULL; t = next) {
+        next = t->next;
+        if (t->tid != p->pid)
+            recordint_thread_end(s, t);
+    }
+    rc = recordint_process_exec(s, p, time_ns);
+    return rc == 0 && begins ? begin_command(s, p) : rc;
 }
 
 static int handle_comm(struct record_session *s, const struct perfrec *rec)
 {
     struct process *p = recordint_process_find(s, rec->pid);
-    struct thread *t, *next;
+    struct thread *t;
     int rc = 0;
 
-    if (p == NULL)
+    if (p == NULL || rec->tid <= 0)
         return 0;
-    if (rec->comm.exec) {
-        /* The thread that execs is the only one left, under the process's id. */
-        for (t = p->threads; t != NULL; t = next) {
-            next = t->next;
-            if (t->tid != p->pid)
-                recordint_thread_end(s, t);
-        }
-        rc = recordint_process_exec(s, p, rec->time_ns);
-        for (size_t i = 0; i < s->counter_count; i++)
-            if (s->counters[i].tid == rec->pid)
-                s->counters[i].on_exec = false;
-    }
+    if (rec->comm.exec)
+        rc = handle_exec(s, p, rec->time_ns);
     t = recordint_thread_get(s, p, rec->tid);
     if (t == NULL)
         return recordint_out_of_memory(s);
@@ -80,7 +103,7 @@ static int handle_fork(struct record_session *s, const struct perfrec *rec)
     struct process *p;
     int rc;
 
-    if (parent == NULL || rec->tid <= 0)
+    if (parent == NULL || rec->pid <= 0 || rec->tid <= 0)
         return 0;
     by = recordint_idmap_get(&s->threads, (uint32_t)rec->task.parent_tid);
     if (rec->pid != rec->task.parent_pid) {
@@ -148,7 +171,7 @@ int recordint_record(struct record_session *s, const void *data, size_t size)
         s->threads_unsure = true;
         break;
     case PERFREC_LOST_SAMPLES:
-        s->counts.lost_samples += rec.lost_count;
+        s->lost_before_ring += rec.lost_count;
         break;
     case PERFREC_THROTTLE:
         s->counts.throttled += rec.throttled;
@@ -212,7 +235,10 @@ static int reread(struct record_session *s, struct process *p)
         }
         if (t->name[0] == '\0')
             (void)recordint_procfs_comm(p->pid, tids[i], t->name);
-        p->wants_events = p->wants_events || (p->mode == RECORD_MODE_PER_THREAD && !t->covered);
+        if (p->mode == RECORD_MODE_PER_THREAD)
+            p->wants_events = p->wants_events || !t->covered;
+        else
+            t->covered = true; /* by the event of who made it: a second one would count it twice */
     }
     free(tids);
     if (p->name[0] == '\0' && recordint_procfs_comm(p->pid, 0, p->name) == 0) {

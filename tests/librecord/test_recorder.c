@@ -79,6 +79,8 @@ struct spool_counts_seen {
     uint64_t samples;
     uint64_t samples_of; /* of the process asked for */
     uint64_t last_time_ns;
+    char cmdline[64]; /* the latest */
+    uint64_t modules_of;
 };
 
 /* Reads a spool back; pid 0: of no process. */
@@ -92,6 +94,9 @@ static struct spool_counts_seen read_back(const struct sink *k, pid_t pid)
     assert_int_equal(spool_reader_open_memory(r, k->bytes, k->size), 0);
     seen.header = *spool_reader_header(r);
     while ((rc = spool_reader_next(r, &rec)) > 0) {
+        if (rec.type == SPOOL_RECORD_ANNOTATION && rec.annotation.key == SPOOL_NOTE_CMDLINE)
+            snprintf(seen.cmdline, sizeof seen.cmdline, "%s", rec.annotation.value);
+        seen.modules_of += rec.type == SPOOL_RECORD_MODULE && rec.module.pid == pid;
         if (rec.type != SPOOL_RECORD_SAMPLE)
             continue;
         seen.samples++;
@@ -182,6 +187,24 @@ static size_t open_descriptors(void)
     assert_non_null(dir);
     while (readdir(dir) != NULL)
         n++;
+    closedir(dir);
+    return n;
+}
+
+/* Descriptors of events alone: files of targets are opened when they are first needed. */
+static size_t open_events(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    size_t n = 0;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        char target[64] = "";
+
+        if (readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1) > 0)
+            n += strcmp(target, "anon_inode:[perf_event]") == 0;
+    }
     closedir(dir);
     return n;
 }
@@ -481,6 +504,7 @@ static void a_disk_that_fills_ends_the_recording_once(void **state)
 static void a_command_is_sampled_from_its_exec_on(void **state)
 {
     char shell[] = "sh", option[] = "-c";
+    struct spool_counts_seen seen;
     char script[] = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7";
     char *argv[] = {shell, option, script, NULL};
     struct record_command *c = record_command_new();
@@ -514,7 +538,182 @@ static void a_command_is_sampled_from_its_exec_on(void **state)
     assert_true(summary.samples > 5);
     record_session_free(s);
     record_command_free(c);
-    assert_int_equal(read_back(&k, pid).samples_of, summary.samples);
+    seen = read_back(&k, pid);
+    assert_int_equal(seen.samples_of, summary.samples);
+    assert_int_equal(strncmp(seen.cmdline, "sh -c 'i=0; while ", 18), 0);
+    free(k.bytes);
+}
+
+/* A child of a target that no poll has seen yet. */
+static void a_child_that_outlives_its_parent_is_a_target_at_once(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t parent = fork(), listed[2] = {0, 0};
+    int status;
+
+    (void)state;
+    if (parent == 0) {
+        raise(SIGSTOP);
+        if (fork() == 0) {
+            alarm(60); /* it is to outlive its parent, but not for ever */
+            spin();
+        }
+        _exit(0);
+    }
+    assert_true(parent > 0);
+    waitpid(parent, &status, WUNTRACED);
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, parent, 0);
+    kill(parent, SIGCONT);
+    waitpid(parent, &status, 0);
+    assert_int_equal(record_session_process_count(s, 0), 1);
+    assert_int_equal(record_session_processes(s, listed, 2), 1);
+    assert_true(listed[0] > 0 && listed[0] != parent);
+    poll_samples(s, 20);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    kill(listed[0], SIGKILL);
+    assert_true(read_back(&k, listed[0]).samples_of >= 20);
+    free(k.bytes);
+}
+
+/* A child that is stopped, and makes threads when it goes on. */
+static pid_t start_thread_maker(int threads)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        pthread_t thread;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        raise(SIGSTOP);
+        for (int i = 0; i < threads; i++)
+            if (pthread_create(&thread, NULL, spin_thread, NULL) != 0)
+                _exit(1);
+        spin();
+    }
+    assert_true(pid > 0);
+    waitpid(pid, NULL, WUNTRACED);
+    return pid;
+}
+
+/* Threads that no poll has seen yet are covered by their maker's events. */
+static void a_refresh_covers_no_thread_twice(void **state)
+{
+    static const unsigned when[] = {0, RECORD_ATTACH_DISABLED};
+    struct timespec moment = {.tv_nsec = 100000000};
+    struct record_options o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof when / sizeof when[0]; i++) {
+        struct sink k = {0};
+        struct record_session *s;
+        pid_t pid = start_thread_maker(2);
+        size_t events;
+
+        record_options_init(&o);
+        s = open_session(&k, &o);
+        attach(s, pid, when[i]);
+        events = open_events();
+        assert_true(events > 0);
+        kill(pid, SIGCONT);
+        nanosleep(&moment, NULL);
+        assert_int_equal(record_session_refresh_threads(s, pid), 0);
+        assert_int_equal(record_session_attach(s, pid, RECORD_ATTACH_DESCENDANTS), 0);
+        assert_int_equal(open_events(), events);
+        record_session_free(s);
+        end_spinner(pid);
+        free(k.bytes);
+    }
+}
+
+static void a_process_whose_first_thread_has_ended_can_be_attached(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    struct timespec moment = {.tv_nsec = 200000000};
+    pthread_t thread;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (pthread_create(&thread, NULL, spin_thread, NULL) != 0)
+            _exit(1);
+        pthread_exit(NULL);
+    }
+    nanosleep(&moment, NULL);
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, pid, 0);
+    poll_samples(s, 20);
+    assert_int_equal(record_session_process_count(s, 0), 1);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    end_spinner(pid);
+    assert_true(read_back(&k, pid).modules_of > 1);
+    free(k.bytes);
+}
+
+static void one_attached_switched_off_stays_off_when_another_is_added(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t off = start_spinner(), on = start_spinner();
+    uint64_t samples_off;
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, off, RECORD_ATTACH_DISABLED);
+    attach(s, on, 0);
+    poll_samples(s, 50);
+    assert_int_equal(record_session_flush(s), 0);
+    samples_off = read_back(&k, off).samples_of;
+    assert_int_equal(samples_off, 0);
+    assert_int_equal(record_session_enable(s), 0);
+    poll_samples(s, 300);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    assert_true(read_back(&k, off).samples_of > 20);
+    end_spinner(off);
+    end_spinner(on);
+    free(k.bytes);
+}
+
+static void a_thread_is_no_process(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t pid = start_thread_maker(1);
+    struct timespec moment = {.tv_nsec = 100000000};
+    char path[64];
+    DIR *dir;
+    struct dirent *entry;
+    pid_t tid = 0;
+
+    (void)state;
+    kill(pid, SIGCONT);
+    nanosleep(&moment, NULL);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    dir = opendir(path);
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL)
+        if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != pid)
+            tid = atoi(entry->d_name);
+    closedir(dir);
+    assert_true(tid > 0);
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    assert_int_equal(record_session_attach(s, tid, 0), RECORD_ERR_NO_PROCESS);
+    record_session_free(s);
+    end_spinner(pid);
     free(k.bytes);
 }
 
@@ -569,6 +768,11 @@ int main(void)
         cmocka_unit_test(processes_may_be_added_and_may_end),
         cmocka_unit_test(a_disk_that_fills_ends_the_recording_once),
         cmocka_unit_test(a_command_is_sampled_from_its_exec_on),
+        cmocka_unit_test(a_child_that_outlives_its_parent_is_a_target_at_once),
+        cmocka_unit_test(a_refresh_covers_no_thread_twice),
+        cmocka_unit_test(one_attached_switched_off_stays_off_when_another_is_added),
+        cmocka_unit_test(a_thread_is_no_process),
+        cmocka_unit_test(a_process_whose_first_thread_has_ended_can_be_attached),
         cmocka_unit_test(a_program_may_record_itself),
     };
 

@@ -232,12 +232,12 @@ static void task(struct fixture *f, uint32_t type, int pid, int tid, int ppid, i
 }
 
 /* A sample without stack bytes: its first frame and the marker. */
-static void sample(struct fixture *f, int pid, int tid, uint64_t ip)
+static void sample_in(struct fixture *f, int pid, int tid, uint64_t ip, uint16_t cpu_mode)
 {
     struct bytes b;
     uint64_t mask = f->s->layout.sample_regs_user;
 
-    begin(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    begin(&b, PERF_RECORD_SAMPLE, cpu_mode);
     put64(&b, 1);
     put64(&b, ip);
     put32(&b, (uint32_t)pid);
@@ -250,6 +250,11 @@ static void sample(struct fixture *f, int pid, int tid, uint64_t ip)
         put64(&b, ip); /* whatever register it is */
     put64(&b, 0);      /* no stack */
     send(f, &b);
+}
+
+static void sample(struct fixture *f, int pid, int tid, uint64_t ip)
+{
+    sample_in(f, pid, tid, ip, PERF_RECORD_MISC_USER);
 }
 
 /* ---- tests ---- */
@@ -435,6 +440,116 @@ static void interpreters_are_known_by_their_file_name(void **state)
             fail_msg("%s is no interpreter", no[i]);
 }
 
+static void ids_below_one_are_left_alone(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, false);
+    task(&f, PERF_RECORD_FORK, 0, CHILD, PID, PID);
+    task(&f, PERF_RECORD_FORK, -1, CHILD, PID, PID);
+    task(&f, PERF_RECORD_FORK, PID, 0, PID, PID);
+    comm(&f, PID, 0, "none", false);
+    comm(&f, PID, -1, "none", true);
+    task(&f, PERF_RECORD_EXIT, PID, 0, PID, PID);
+    assert_int_equal(f.s->processes.count, 1);
+    assert_int_equal(f.s->threads.count, 1);
+    assert_non_null(recordint_process_find(f.s, PID));
+    expect(&f, "end 5000000 0 0 0\n");
+}
+
+static void a_mapping_older_than_the_maps_that_were_read_is_nothing_new(void **state)
+{
+    struct process *p;
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, false);
+    p = recordint_process_find(f.s, PID);
+    p->maps_ns = 1001;
+    mmap2(&f, PID, 0x1000, 0x1000, "/lib/before.so"); /* at 1000 */
+    mmap2(&f, PID, 0x1000, 0x1000, "/lib/after.so");
+    p->maps_ns = UINT64_MAX;
+    comm(&f, PID, PID, "next",
+         true); /* whatever was read, the new program's mappings come as records */
+    mmap2(&f, PID, 0x1000, 0x1000, "/bin/next");
+    expect(&f, "module 5000000 1000-2000 /lib/after.so\n"
+               "retire 5000000\n"
+               "comm 5000000 next\n"
+               "module 5000000 1000-2000 /bin/next\n"
+               "end 5000000 0 0 0\n");
+}
+
+static void threads_end_in_any_order(void **state)
+{
+    struct process *p;
+    struct fixture f;
+    size_t left = 0;
+
+    (void)state;
+    open_fixture(&f, false);
+    for (int i = 1; i <= 9; i++)
+        task(&f, PERF_RECORD_FORK, PID, PID + i, PID, PID);
+    for (int i = 1; i <= 9; i += 2) /* last, first and between */
+        task(&f, PERF_RECORD_EXIT, PID, PID + i, PID, PID);
+    task(&f, PERF_RECORD_EXIT, PID, PID, PID, PID);
+    p = recordint_process_find(f.s, PID);
+    assert_non_null(p);
+    for (const struct thread *t = p->threads; t != NULL; t = t->next, left++)
+        assert_int_equal(t->tid % 2, 0);
+    assert_int_equal(left, 4);
+    for (int i = 8; i >= 2; i -= 2)
+        task(&f, PERF_RECORD_EXIT, PID, PID + i, PID, PID);
+    assert_null(recordint_process_find(f.s, PID));
+    assert_int_equal(f.s->threads.count, 0);
+    expect(&f, "end 5000000 0 0 0\n");
+}
+
+/* After a loss, a process that no record told of is one; but not one that the kernel cleans up behind. */
+static void a_child_whose_fork_was_lost_is_recorded(void **state)
+{
+    struct record_summary summary;
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, false);
+    sample(&f, CHILD, CHILD, 0x10);
+    f.s->threads_unsure = true;
+    sample_in(&f, OTHER, OTHER, 0x10, PERF_RECORD_MISC_KERNEL);
+    assert_null(recordint_process_find(f.s, OTHER));
+    sample(&f, CHILD, CHILD, 0x10);
+    assert_non_null(recordint_process_find(f.s, CHILD));
+    record_session_summary(f.s, &summary);
+    assert_int_equal(summary.missing_pid, 2);
+    assert_int_equal(summary.processes, 2);
+    expect(&f, "sample 5000001/5000001 at 10 marker\n"
+               "end 5000000 1 0 1\n");
+}
+
+static void a_command_that_starts_while_sampling_is_off_is_not_sampled(void **state)
+{
+    struct process *p;
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, false);
+    p = recordint_process_find(f.s, PID);
+    p->before_exec = true;
+    assert_int_equal(record_session_enable(f.s), 0);
+    assert_int_equal(record_session_disable(f.s), 0);
+    comm(&f, PID, PID, "quiet", true);
+    sample(&f, PID, PID, 0x10);
+    assert_int_equal(record_session_enable(f.s), 0);
+    sample(&f, PID, PID, 0x20);
+    assert_int_equal(record_session_disable(f.s), 0);
+    sample(&f, PID, PID, 0x30); /* still in a ring when it was switched off */
+    expect(&f, "comm 5000000 quiet\n"
+               "thread 5000000 5000000 quiet\n"
+               "sample 5000000/5000000 at 20 marker\n"
+               "sample 5000000/5000000 at 30 marker\n"
+               "end 5000000 2 0 2\n");
+}
+
 /* Any bytes may stand in a ring: nothing crashes, and the session goes on. */
 static void damaged_records_are_counted(void **state)
 {
@@ -478,6 +593,11 @@ int main(void)
         cmocka_unit_test(losses_are_in_the_spool_and_in_the_summary),
         cmocka_unit_test(samples_that_say_not_whose_they_are_are_counted),
         cmocka_unit_test(interpreters_are_known_by_their_file_name),
+        cmocka_unit_test(ids_below_one_are_left_alone),
+        cmocka_unit_test(a_mapping_older_than_the_maps_that_were_read_is_nothing_new),
+        cmocka_unit_test(threads_end_in_any_order),
+        cmocka_unit_test(a_child_whose_fork_was_lost_is_recorded),
+        cmocka_unit_test(a_command_that_starts_while_sampling_is_off_is_not_sampled),
         cmocka_unit_test(damaged_records_are_counted),
     };
 

@@ -147,7 +147,7 @@ enum {
     RECORD_ATTACH_NO_STOP =
         1 << 0, /* do not stop the process while attaching: threads and mappings made
                                            meanwhile may be missed until the next refresh */
-    RECORD_ATTACH_DESCENDANTS = 1 << 1, /* its descendants too */
+    RECORD_ATTACH_DESCENDANTS = 1 << 1, /* its descendants too, all stopped at the same time */
     RECORD_ATTACH_DISABLED = 1 << 2     /* leave sampling off until record_session_enable */
 };
 
