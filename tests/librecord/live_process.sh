@@ -87,7 +87,7 @@ awk -v hz=$hz -v lost="$(field burst lost_events)" '
         seen++
         if ($4 > 50 && have == 0)
             print $2 ": no samples in " $4 " ms"
-        else if (lost == 0 && off > 0.2 * want && off > 3 * sqrt(want))
+        else if (lost == 0 && off > 0.2 * want && off > 4 * sqrt(want)) # of 200, one may be 3 off
             print $2 ": " have " samples in " $4 " ms"
     }
     END {
