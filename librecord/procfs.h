@@ -62,6 +62,8 @@ void recordint_procfs_maps_free(struct procfs_maps *maps);
 /* Children of a process (all its threads'), and theirs: ascending, without itself. *pids is the caller's to free,
  * NULL when there are none. Returns how many, -1: out of memory. */
 ssize_t recordint_procfs_descendants(pid_t pid, pid_t **pids);
+/* The same of its children alone. */
+ssize_t recordint_procfs_children(pid_t pid, pid_t **pids);
 
 /* Stops a process with SIGSTOP and waits until every thread is in stop state, at most timeout_ms. Returns 0
  * with *was_stopped (it was before: do not resume it), or an errno value: ESRCH (also a zombie), EPERM, ETIMEDOUT,

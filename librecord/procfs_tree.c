@@ -109,11 +109,11 @@ static bool add_children(const char *proc, pid_t pid, struct tree *t)
     return ok;
 }
 
-static bool walk_children(const char *proc, pid_t pid, struct tree *t)
+static bool walk_children(const char *proc, pid_t pid, bool deep, struct tree *t)
 {
     if (!tree_start(t, pid) || !add_children(proc, pid, t))
         return false;
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; deep && i < t->count; i++)
         if (!add_children(proc, t->pids[i], t))
             return false;
     if (t->count > 1)
@@ -122,13 +122,13 @@ static bool walk_children(const char *proc, pid_t pid, struct tree *t)
 }
 
 /* A list may skip a child while another one ends (proc(5)): walks until two walks agree. */
-static bool walk_children_twice(const char *proc, pid_t pid, struct tree *t)
+static bool walk_children_twice(const char *proc, pid_t pid, bool deep, struct tree *t)
 {
-    bool ok = walk_children(proc, pid, t);
+    bool ok = walk_children(proc, pid, deep, t);
     bool same = false;
     for (int pass = 1; ok && !same && pass < PASSES_MAX; pass++) {
         struct tree again;
-        ok = walk_children(proc, pid, &again);
+        ok = walk_children(proc, pid, deep, &again);
         same = ok && again.count == t->count &&
                (t->count == 0 || memcmp(again.pids, t->pids, t->count * sizeof(*t->pids)) == 0);
         tree_end(t);
@@ -194,13 +194,13 @@ static bool add_by_parent(const struct parent_of *list, size_t count, pid_t pid,
     return true;
 }
 
-static bool walk_parents(const char *proc, pid_t pid, struct tree *t)
+static bool walk_parents(const char *proc, pid_t pid, bool deep, struct tree *t)
 {
     struct parent_of *list = NULL;
     size_t count = 0;
     bool ok = tree_start(t, pid) && list_parents(proc, &list, &count) &&
               add_by_parent(list, count, pid, t);
-    for (size_t i = 0; ok && i < t->count; i++)
+    for (size_t i = 0; ok && deep && i < t->count; i++)
         ok = add_by_parent(list, count, t->pids[i], t);
     free(list);
     if (ok && t->count > 1)
@@ -210,7 +210,8 @@ static bool walk_parents(const char *proc, pid_t pid, struct tree *t)
 
 /* ---- for other files ---- */
 
-ssize_t recordint_procfs_descendants_in(const char *proc, pid_t pid, pid_t **pids)
+/* Those below a process, or only its children. */
+static ssize_t list_below(const char *proc, pid_t pid, bool deep, pid_t **pids)
 {
     char path[PATH_MAX];
     struct tree t = {0};
@@ -218,8 +219,8 @@ ssize_t recordint_procfs_descendants_in(const char *proc, pid_t pid, pid_t **pid
     if (pid <= 0)
         return 0;
     snprintf(path, sizeof(path), "%s/thread-self/children", proc);
-    bool ok =
-        access(path, R_OK) == 0 ? walk_children_twice(proc, pid, &t) : walk_parents(proc, pid, &t);
+    bool ok = access(path, R_OK) == 0 ? walk_children_twice(proc, pid, deep, &t)
+                                      : walk_parents(proc, pid, deep, &t);
     ssize_t count = -1;
     if (ok) {
         count = (ssize_t)t.count;
@@ -232,7 +233,17 @@ ssize_t recordint_procfs_descendants_in(const char *proc, pid_t pid, pid_t **pid
     return count;
 }
 
+ssize_t recordint_procfs_descendants_in(const char *proc, pid_t pid, pid_t **pids)
+{
+    return list_below(proc, pid, true, pids);
+}
+
 ssize_t recordint_procfs_descendants(pid_t pid, pid_t **pids)
 {
-    return recordint_procfs_descendants_in("/proc", pid, pids);
+    return list_below("/proc", pid, true, pids);
+}
+
+ssize_t recordint_procfs_children(pid_t pid, pid_t **pids)
+{
+    return list_below("/proc", pid, false, pids);
 }

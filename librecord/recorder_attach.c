@@ -19,7 +19,7 @@
 
 static int no_process(struct record_session *s, pid_t pid)
 {
-    return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, ESRCH, "there is no process %d",
+    return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, ESRCH, "process %d does not exist",
                                (int)pid);
 }
 
@@ -145,18 +145,52 @@ static void give_up(struct record_session *s, struct process *p)
     s->error = error;
 }
 
-/* A process that is attached, or not: what was begun for it goes away again. */
-static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
+/* Processes to become targets; those before `next` had their turn. */
+struct pid_list {
+    pid_t *pids;
+    size_t count, next;
+};
+
+/* The children that a process has before it hands events on to those it makes later. */
+static int list_children(struct record_session *s, pid_t pid, struct pid_list *list)
+{
+    pid_t *pids, *grown;
+    ssize_t count = recordint_procfs_children(pid, &pids);
+
+    if (count <= 0)
+        return count < 0 ? recordint_out_of_memory(s) : 0;
+    grown = realloc(list->pids, (list->count + (size_t)count) * sizeof *grown);
+    if (grown != NULL) {
+        memcpy(grown + list->count, pids, (size_t)count * sizeof *grown);
+        list->pids = grown;
+        list->count += (size_t)count;
+    }
+    free(pids);
+    return grown == NULL ? recordint_out_of_memory(s) : 0;
+}
+
+/* A process that is attached, or not: what was begun for it goes away again. children: takes those it has, or NULL. */
+static int attach_process(struct record_session *s, pid_t pid, unsigned flags,
+                          struct pid_list *children)
 {
     struct process *p = recordint_process_find(s, pid);
     struct procfs_stat before, after;
     bool stopped = false, was_stopped = false;
+    pid_t leader;
     int rc = 0, system;
 
-    if (p != NULL)
-        return record_session_refresh_threads(s, pid);
+    if (p != NULL) {
+        rc = children != NULL && !p->with_children ? list_children(s, pid, children) : 0;
+        p->with_children = p->with_children || children != NULL;
+        return rc < 0 ? rc : record_session_refresh_threads(s, pid);
+    }
     if (recordint_procfs_stat(pid, 0, &before) != 0 || before.state == 'Z')
         return no_process(s, pid);
+    leader = recordint_procfs_process_of(pid); /* /proc knows threads by their ids, too */
+    if (leader > 0 && leader != pid)
+        return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, 0,
+                                   "%d is a thread of process %d, not a process", (int)pid,
+                                   (int)leader);
     if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid()) {
         system = recordint_procfs_stop(pid, STOP_TIMEOUT_MS, &was_stopped);
         if (system == ESRCH)
@@ -176,6 +210,10 @@ static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
     p = recordint_process_new(s, pid);
     if (p == NULL)
         rc = recordint_out_of_memory(s);
+    if (rc == 0 && children != NULL) {
+        p->with_children = true;
+        rc = list_children(s, pid, children);
+    }
     if (rc == 0) {
         p->namespace_pid = recordint_procfs_namespace_pid(pid);
         s->threads_unsure = s->threads_unsure || !stopped;
@@ -201,31 +239,24 @@ static int attach_process(struct record_session *s, pid_t pid, unsigned flags)
     return rc < 0 ? rc : 0;
 }
 
-/* Descendants, until a look finds no new one. Those that end meanwhile are no error. */
-static int attach_descendants(struct record_session *s, pid_t pid, unsigned flags)
+/* A process, its children, theirs and so on. Those that end meanwhile are no error. Each is asked for its children while
+ * it is stopped: one made later has the events of its maker, and would be counted twice with events of its own. */
+static int attach_tree(struct record_session *s, pid_t pid, unsigned flags)
 {
-    for (bool more = true; more;) {
-        pid_t *pids = NULL;
-        ssize_t count = recordint_procfs_descendants(pid, &pids);
+    struct pid_list list = {0};
+    int rc = attach_process(s, pid, flags, &list);
 
-        if (count < 0)
-            return recordint_out_of_memory(s);
-        more = false;
-        for (ssize_t i = 0; i < count; i++) {
-            int rc;
+    while (rc == 0 && list.next < list.count) {
+        pid_t child = list.pids[list.next++];
 
-            if (pids[i] == getpid() || recordint_process_find(s, pids[i]) != NULL)
-                continue;
-            rc = attach_process(s, pids[i], flags);
-            if (rc < 0 && rc != RECORD_ERR_NO_PROCESS) {
-                free(pids);
-                return rc;
-            }
-            more = more || rc == 0;
-        }
-        free(pids);
+        if (child == getpid() || recordint_process_find(s, child) != NULL)
+            continue;
+        rc = attach_process(s, child, flags, &list);
+        if (rc == RECORD_ERR_NO_PROCESS)
+            rc = 0;
     }
-    return 0;
+    free(list.pids);
+    return rc;
 }
 
 int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
@@ -238,10 +269,10 @@ int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
         return recordint_error_set(&s->error, RECORD_ERR_MISUSE, 0, "%d is no process id",
                                    (int)pid);
     rc = begin(s);
-    if (rc == 0)
-        rc = attach_process(s, pid, flags);
     if (rc == 0 && (flags & RECORD_ATTACH_DESCENDANTS) != 0)
-        rc = attach_descendants(s, pid, flags);
+        rc = attach_tree(s, pid, flags);
+    else if (rc == 0)
+        rc = attach_process(s, pid, flags, NULL);
     if (rc == 0 && (flags & RECORD_ATTACH_DISABLED) == 0)
         s->enabled = true;
     return rc;
@@ -313,7 +344,10 @@ int record_session_enable(struct record_session *s)
     size_t at = 0;
     int rc = recordint_ready(s);
 
-    /* Switched off events tell nothing, so what changed meanwhile is read. */
+    /* Switched off events tell nothing, so what changed meanwhile is read; processes made meanwhile have events of
+     * their makers and appear with their first sample. */
+    if (rc == 0 && !s->enabled)
+        s->threads_unsure = true;
     while (rc == 0 && !s->enabled && (p = recordint_idmap_next(&s->processes, &at)) != NULL)
         p->rescan_due = !p->before_exec;
     if (rc == 0 && !s->enabled && s->order != NULL)

@@ -38,6 +38,8 @@ struct process {
     bool before_exec;  /* a command that has not been started: what is mapped is not its own */
     bool rescan_due;   /* records may have been lost: read its mappings and threads again */
     bool wants_events; /* has threads that no event covers yet */
+    bool
+        with_children; /* those it had before its events were asked for: others have events by it */
     enum record_mode mode;
     struct thread *threads;
     uint64_t epoch; /* a new one where the mapping table's generation does not say enough */
