@@ -4,6 +4,8 @@
  * and threads that appeared later.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,21 +171,28 @@ static int list_children(struct record_session *s, pid_t pid, struct pid_list *l
     return grown == NULL ? recordint_out_of_memory(s) : 0;
 }
 
-/* A process that is attached, or not: what was begun for it goes away again. children: takes those it has, or NULL. */
-static int attach_process(struct record_session *s, pid_t pid, unsigned flags,
-                          struct pid_list *children)
+/* A signal that ends or stops us while a process is stopped would leave it so for good: signals of this thread wait. */
+static void hold_signals(sigset_t *before)
 {
-    struct process *p = recordint_process_find(s, pid);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+    sigset_t held;
+
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&held, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+/* A process that is attached, or not: what was begun for it goes away again. children: takes those it has, or NULL. */
+static int attach_new(struct record_session *s, pid_t pid, unsigned flags,
+                      struct pid_list *children)
+{
+    struct process *p = NULL;
     struct procfs_stat before, after;
     bool stopped = false, was_stopped = false;
     pid_t leader;
     int rc = 0, system;
 
-    if (p != NULL) {
-        rc = children != NULL && !p->with_children ? list_children(s, pid, children) : 0;
-        p->with_children = p->with_children || children != NULL;
-        return rc < 0 ? rc : record_session_refresh_threads(s, pid);
-    }
     if (recordint_procfs_stat(pid, 0, &before) != 0 || before.state == 'Z')
         return no_process(s, pid);
     leader = recordint_procfs_process_of(pid); /* /proc knows threads by their ids, too */
@@ -237,6 +246,24 @@ static int attach_process(struct record_session *s, pid_t pid, unsigned flags,
     if (stopped && !was_stopped)
         recordint_procfs_resume(pid);
     return rc < 0 ? rc : 0;
+}
+
+static int attach_process(struct record_session *s, pid_t pid, unsigned flags,
+                          struct pid_list *children)
+{
+    struct process *p = recordint_process_find(s, pid);
+    sigset_t mask;
+    int rc = 0;
+
+    if (p != NULL) {
+        rc = children != NULL && !p->with_children ? list_children(s, pid, children) : 0;
+        p->with_children = p->with_children || children != NULL;
+        return rc < 0 ? rc : record_session_refresh_threads(s, pid);
+    }
+    hold_signals(&mask);
+    rc = attach_new(s, pid, flags, children);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    return rc;
 }
 
 /* A process, its children, theirs and so on. Those that end meanwhile are no error. Each is asked for its children while

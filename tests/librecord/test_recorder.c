@@ -631,6 +631,67 @@ static void descendants_made_while_attaching_are_sampled_once(void **state)
     free(k.bytes);
 }
 
+/* The state in /proc/PID/stat. */
+static char state_of(pid_t pid)
+{
+    char path[64], text[512] = "";
+    const char *end;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    end = strrchr(text, ')');
+    assert_non_null(end);
+    return end[2];
+}
+
+/* A parent in vfork cannot be stopped before its child goes, so that attaching takes its time. */
+static pid_t start_vfork_parent(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (vfork() == 0) {
+            usleep(1800000);
+            _exit(0);
+        }
+        for (;;)
+            pause();
+    }
+    for (uint64_t end = now_ns() + 10000000000u; state_of(pid) != 'D';)
+        assert_true(now_ns() < end);
+    return pid;
+}
+
+static void a_recorder_ended_while_attaching_leaves_nobody_stopped(void **state)
+{
+    pid_t pid = start_vfork_parent(), recorder = fork();
+    uint64_t end = now_ns() + 10000000000u;
+
+    (void)state;
+    if (recorder == 0) {
+        struct record_options o;
+        struct sink k = {0};
+
+        signal(SIGTERM, SIG_DFL);
+        record_options_init(&o);
+        (void)!record_session_attach(open_session(&k, &o), pid, 0);
+        _exit(0);
+    }
+    usleep(400000);
+    kill(recorder, SIGTERM);
+    waitpid(recorder, NULL, 0);
+    while (state_of(pid) == 'D')
+        assert_true(now_ns() < end);
+    usleep(20000);
+    assert_int_equal(state_of(pid), 'S');
+    end_spinner(pid);
+}
+
 static void a_disk_that_fills_ends_the_recording_once(void **state)
 {
     struct record_options o;
@@ -756,6 +817,7 @@ int main(void)
         cmocka_unit_test(a_thread_is_no_process),
         cmocka_unit_test(a_process_made_while_switched_off_is_sampled),
         cmocka_unit_test(descendants_made_while_attaching_are_sampled_once),
+        cmocka_unit_test(a_recorder_ended_while_attaching_leaves_nobody_stopped),
         cmocka_unit_test(a_disk_that_fills_ends_the_recording_once),
         cmocka_unit_test(a_command_is_sampled_from_its_exec_on),
         cmocka_unit_test(a_program_may_record_itself),
