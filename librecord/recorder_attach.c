@@ -4,6 +4,8 @@
  * and threads that appeared later.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 
 static int no_process(struct record_session *s, pid_t pid)
 {
-    return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, ESRCH, "there is no process %d",
+    return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, ESRCH, "process %d does not exist",
                                (int)pid);
 }
 
@@ -225,10 +227,17 @@ static int hold(struct record_session *s, struct held_list *list, pid_t pid, uns
 {
     struct held h = {.pid = pid};
     struct procfs_stat stat;
+    pid_t leader;
     int rc = 0;
 
-    if (!record_process_exists(pid))
+    if (!record_process_exists(pid)) {
+        leader = recordint_procfs_process_of(pid); /* /proc knows threads by their ids, too */
+        if (leader > 0 && leader != pid)
+            return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, 0,
+                                       "%d is a thread of process %d, not a process", (int)pid,
+                                       (int)leader);
         return no_process(s, pid);
+    }
     if (recordint_procfs_stat(pid, 0, &stat) != 0) /* /proc mounted with hidepid */
         return record_process_exists(pid) ? other_user(s, pid) : no_process(s, pid);
     h.start_ticks = stat.start_ticks;
@@ -346,19 +355,23 @@ static int attach_list(struct record_session *s, const struct held_list *list, u
     return rc;
 }
 
-int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
+/* A signal that ends or stops us while a process is held would leave it so for good: signals of this thread wait. */
+static void hold_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+    sigset_t held;
+
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&held, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+static int attach_all(struct record_session *s, pid_t pid, unsigned flags)
 {
     struct held_list list = {0};
-    int rc = recordint_ready(s);
+    int rc = hold(s, &list, pid, flags);
 
-    if (rc < 0)
-        return rc;
-    if (pid <= 0)
-        return recordint_error_set(&s->error, RECORD_ERR_MISUSE, 0, "%d is no process id",
-                                   (int)pid);
-    rc = begin(s);
-    if (rc == 0)
-        rc = hold(s, &list, pid, flags);
     if (rc == 0 && (flags & RECORD_ATTACH_DESCENDANTS) != 0)
         rc = hold_descendants(s, &list, pid, flags);
     /* Children of targets are targets, which a record says that may not have been read. */
@@ -367,6 +380,25 @@ int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
     if (rc == 0)
         rc = attach_list(s, &list, flags);
     release(&list);
+    return rc;
+}
+
+int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
+{
+    int rc = recordint_ready(s);
+    sigset_t before;
+
+    if (rc < 0)
+        return rc;
+    if (pid <= 0)
+        return recordint_error_set(&s->error, RECORD_ERR_MISUSE, 0, "%d is no process id",
+                                   (int)pid);
+    rc = begin(s);
+    if (rc < 0)
+        return rc;
+    hold_signals(&before);
+    rc = attach_all(s, pid, flags);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -230,7 +231,7 @@ static void calls_in_the_wrong_order_are_refused(void **state)
     assert_int_equal(record_session_attach(s, 0, 0), RECORD_ERR_MISUSE);
     assert_int_equal(record_session_refresh_threads(s, 4000000), RECORD_ERR_NO_PROCESS);
     assert_int_equal(record_session_attach(s, 5000000, 0), RECORD_ERR_NO_PROCESS);
-    assert_string_equal(record_session_error(s), "there is no process 5000000");
+    assert_string_equal(record_session_error(s), "process 5000000 does not exist");
     assert_int_equal(record_session_poll(s, 0), 0); /* the session goes on */
     assert_int_equal(record_session_finish(s), 0);
     assert_int_equal(record_session_finish(s), RECORD_ERR_MISUSE);
@@ -466,6 +467,252 @@ static void processes_may_be_added_and_may_end(void **state)
     assert_true(read_back(&k, second).samples_of > 20);
     assert_true(read_back(&k, first).samples_of >= 20);
     free(k.bytes);
+}
+
+/* The identifier of a thread of ours that waits, which is not that of a process. */
+static void *tell_and_wait(void *user)
+{
+    pid_t *tid = user;
+
+    __atomic_store_n(tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void a_thread_is_no_process(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    int ends[2];
+    pid_t pid, tid = 0;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        pthread_t thread;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (pthread_create(&thread, NULL, tell_and_wait, &tid) != 0)
+            _exit(1);
+        while (__atomic_load_n(&tid, __ATOMIC_ACQUIRE) == 0)
+            usleep(1000);
+        if (write(ends[1], &tid, sizeof tid) != (ssize_t)sizeof tid)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], &tid, sizeof tid), sizeof tid);
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    assert_int_equal(record_session_attach(s, tid, 0), RECORD_ERR_NO_PROCESS);
+    assert_non_null(strstr(record_session_error(s), "is a thread of process"));
+    assert_int_equal(record_session_process_count(s, 0), 0);
+    record_session_free(s);
+    end_spinner(pid);
+    close(ends[0]);
+    close(ends[1]);
+    free(k.bytes);
+}
+
+/* A child that, told by a byte, makes one that burns CPU time. */
+static pid_t start_maker(int *told)
+{
+    int ends[2];
+    pid_t pid;
+
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        char byte;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (read(ends[0], &byte, 1) == 1 && fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            spin();
+        }
+        pause();
+        _exit(0);
+    }
+    close(ends[0]);
+    *told = ends[1];
+    return pid;
+}
+
+static void a_process_made_while_switched_off_is_sampled(void **state)
+{
+    struct record_options o;
+    struct record_summary sum;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t child = 0;
+    int told;
+    pid_t pid = start_maker(&told);
+    uint64_t end = now_ns() + 10000000000u;
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, pid, RECORD_ATTACH_DISABLED);
+    assert_int_equal(write(told, "", 1), 1);
+    while (record_descendants(pid, &child, 1) == 0)
+        assert_true(now_ns() < end);
+    assert_int_equal(record_session_enable(s), 0);
+    poll_samples(s, 20);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_summary(s, &sum);
+    record_session_free(s);
+    assert_int_equal(sum.missing_pid, 0);
+    assert_true(read_back(&k, child).samples_of >= 20);
+    end_spinner(pid);
+    close(told);
+    free(k.bytes);
+}
+
+#define IDLE_CHILDREN 40
+
+/* A child with many children that do nothing, to which it is slow to attach, that makes busy ones all the time. */
+static pid_t start_nursery(void)
+{
+    int ends[2];
+    char byte;
+    pid_t pid;
+
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < IDLE_CHILDREN; i++) {
+            if (fork() == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                pause();
+                _exit(0);
+            }
+        }
+        if (write(ends[1], "", 1) != 1)
+            _exit(1);
+        for (;;) {
+            if (fork() == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                alarm(1);
+                spin();
+            }
+            usleep(20000);
+            while (waitpid(-1, NULL, WNOHANG) > 0)
+                ;
+        }
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return pid;
+}
+
+/* Samples that follow another one of the same process within a quarter of the time that lies between two. */
+static uint64_t samples_too_close(const struct sink *k, uint64_t interval_ns)
+{
+    static uint64_t latest[1 << 22];
+    struct spool_reader *r = spool_reader_new();
+    struct spool_record rec;
+    uint64_t count = 0;
+
+    assert_int_equal(spool_reader_open_memory(r, k->bytes, k->size), 0);
+    while (spool_reader_next(r, &rec) > 0) {
+        uint64_t *before = &latest[(uint32_t)rec.sample.pid % (1 << 22)];
+
+        if (rec.type != SPOOL_RECORD_SAMPLE)
+            continue;
+        count += rec.sample.time_ns - *before < interval_ns / 4;
+        *before = rec.sample.time_ns;
+    }
+    spool_reader_free(r);
+    return count;
+}
+
+static void descendants_made_while_attaching_are_sampled_once(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    pid_t pid = start_nursery();
+    uint64_t samples;
+
+    (void)state;
+    record_options_init(&o);
+    s = open_session(&k, &o);
+    attach(s, pid, RECORD_ATTACH_DISABLED | RECORD_ATTACH_DESCENDANTS);
+    assert_int_equal(record_session_enable(s), 0);
+    poll_samples(s, 300);
+    assert_int_equal(record_session_finish(s), 0);
+    record_session_free(s);
+    end_spinner(pid);
+    samples = read_back(&k, 0).samples;
+    assert_true(samples >= 300);
+    assert_in_range(samples_too_close(&k, 1000000000u / o.frequency_hz), 0, samples / 20);
+    free(k.bytes);
+}
+
+/* The state in /proc/PID/stat. */
+static char state_of(pid_t pid)
+{
+    char path[64], text[512] = "";
+    const char *end;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    end = strrchr(text, ')');
+    assert_non_null(end);
+    return end[2];
+}
+
+/* A parent in vfork cannot be stopped before its child goes, so that attaching takes its time. */
+static pid_t start_vfork_parent(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (vfork() == 0) {
+            usleep(1800000);
+            _exit(0);
+        }
+        for (;;)
+            pause();
+    }
+    for (uint64_t end = now_ns() + 10000000000u; state_of(pid) != 'D';)
+        assert_true(now_ns() < end);
+    return pid;
+}
+
+static void a_recorder_ended_while_attaching_leaves_nobody_stopped(void **state)
+{
+    pid_t pid = start_vfork_parent(), recorder = fork();
+    uint64_t end = now_ns() + 10000000000u;
+
+    (void)state;
+    if (recorder == 0) {
+        struct record_options o;
+        struct sink k = {0};
+
+        signal(SIGTERM, SIG_DFL);
+        record_options_init(&o);
+        (void)!record_session_attach(open_session(&k, &o), pid, 0);
+        _exit(0);
+    }
+    usleep(400000);
+    kill(recorder, SIGTERM);
+    waitpid(recorder, NULL, 0);
+    while (state_of(pid) == 'D')
+        assert_true(now_ns() < end);
+    usleep(20000);
+    assert_int_equal(state_of(pid), 'S');
+    end_spinner(pid);
 }
 
 static void a_disk_that_fills_ends_the_recording_once(void **state)
@@ -766,6 +1013,10 @@ int main(void)
         cmocka_unit_test(a_running_process_is_sampled_at_the_rate_asked_for),
         cmocka_unit_test(nothing_is_sampled_while_switched_off),
         cmocka_unit_test(processes_may_be_added_and_may_end),
+        cmocka_unit_test(a_thread_is_no_process),
+        cmocka_unit_test(a_process_made_while_switched_off_is_sampled),
+        cmocka_unit_test(descendants_made_while_attaching_are_sampled_once),
+        cmocka_unit_test(a_recorder_ended_while_attaching_leaves_nobody_stopped),
         cmocka_unit_test(a_disk_that_fills_ends_the_recording_once),
         cmocka_unit_test(a_command_is_sampled_from_its_exec_on),
         cmocka_unit_test(a_child_that_outlives_its_parent_is_a_target_at_once),

@@ -140,10 +140,6 @@ static int attach_processes(struct run *r)
             return STATUS_FAILED;
         }
         rc = record_session_attach(r->session, pid, flags);
-        if (rc == RECORD_ERR_NO_PROCESS) {
-            cli_error("process %d does not exist", (int)pid);
-            return STATUS_FAILED;
-        }
         if (rc < 0) {
             fail(r, rc);
             return STATUS_FAILED;
