@@ -933,37 +933,6 @@ static void one_attached_switched_off_stays_off_when_another_is_added(void **sta
     free(k.bytes);
 }
 
-static void a_thread_is_no_process(void **state)
-{
-    struct record_options o;
-    struct sink k = {0};
-    struct record_session *s;
-    pid_t pid = start_thread_maker(1);
-    struct timespec moment = {.tv_nsec = 100000000};
-    char path[64];
-    DIR *dir;
-    struct dirent *entry;
-    pid_t tid = 0;
-
-    (void)state;
-    kill(pid, SIGCONT);
-    nanosleep(&moment, NULL);
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    dir = opendir(path);
-    assert_non_null(dir);
-    while ((entry = readdir(dir)) != NULL)
-        if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != pid)
-            tid = atoi(entry->d_name);
-    closedir(dir);
-    assert_true(tid > 0);
-    record_options_init(&o);
-    s = open_session(&k, &o);
-    assert_int_equal(record_session_attach(s, tid, 0), RECORD_ERR_NO_PROCESS);
-    record_session_free(s);
-    end_spinner(pid);
-    free(k.bytes);
-}
-
 /* The session's own process cannot be stopped while attaching; the thread that polls is not sampled into a stop. */
 static void a_program_may_record_itself(void **state)
 {
@@ -1022,7 +991,6 @@ int main(void)
         cmocka_unit_test(a_child_that_outlives_its_parent_is_a_target_at_once),
         cmocka_unit_test(a_refresh_covers_no_thread_twice),
         cmocka_unit_test(one_attached_switched_off_stays_off_when_another_is_added),
-        cmocka_unit_test(a_thread_is_no_process),
         cmocka_unit_test(a_process_whose_first_thread_has_ended_can_be_attached),
         cmocka_unit_test(a_program_may_record_itself),
     };
