@@ -47,7 +47,9 @@ void record_signals_catch(void)
         if (signals[i] != SIGHUP || before.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
     }
+    /* A closed pipe and a file at its largest (ulimit -f) are errors of write. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 bool record_signals_caught(void)
