@@ -20,6 +20,7 @@
 #define THREAD_RING_SIZE ((size_t)1 << 20)
 /* One sample has room in it. */
 #define RING_SIZE_MIN ((size_t)64 << 10)
+#define RING_SIZE_GOOD ((size_t)1 << 20)
 #define RING_SIZE_MAX ((size_t)1 << 30)
 
 /* ---- counters ---- */
@@ -158,8 +159,11 @@ static int open_cpus(struct record_session *s)
         return rc;
     s->counts.ring_size_bytes = ring_size;
     if (ring_size < asked)
+        /* As much as that is hardly ever needed; who asked for more is told. */
         recordint_log(
-            s, RECORD_LOG_WARNING,
+            s,
+            s->options.ring_size_bytes == 0 && ring_size >= RING_SIZE_GOOD ? RECORD_LOG_DEBUG
+                                                                           : RECORD_LOG_WARNING,
             "ring buffers of %zu KiB a CPU in place of %zu KiB: no more memory may be locked "
             "(kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)",
             ring_size / 1024, asked / 1024);

@@ -105,8 +105,24 @@ size_t record_faults_report(const struct record_faults *f, uint64_t samples, cha
     }
 }
 
-void recordint_fault(struct record_session *s, enum record_fault fault, const struct perfrec *rec)
+/* Where in which file, or else where. */
+static void describe_address(struct record_session *s, pid_t pid, uint64_t address, char *text,
+                             size_t size)
 {
+    struct spool_module m;
+
+    if (spool_mappings_find(s->mappings, pid, false, address, &m) == 0)
+        snprintf(text, size, "0x%" PRIx64 ", where nothing is mapped", address);
+    else if (!recordint_image_files_is_file(m.path))
+        snprintf(text, size, "0x%" PRIx64 " in memory without a file (%.100s)", address, m.path);
+    else
+        snprintf(text, size, "%.300s+0x%" PRIx64, m.path, address - m.start + m.file_offset);
+}
+
+void recordint_fault(struct record_session *s, enum record_fault fault, const struct perfrec *rec,
+                     uint64_t address)
+{
+    char place[400];
     uint64_t now;
 
     s->counts.faults.count[fault]++;
@@ -116,6 +132,7 @@ void recordint_fault(struct record_session *s, enum record_fault fault, const st
     if (s->fault_logged_ns[fault] != 0 && now - s->fault_logged_ns[fault] < LOG_EVERY_NS)
         return;
     s->fault_logged_ns[fault] = now;
-    recordint_log(s, RECORD_LOG_DEBUG, "thread %d at 0x%" PRIx64 ": %s (%" PRIu64 " so far)",
-                  (int)rec->tid, rec->sample.ip, faults[fault].text, s->counts.faults.count[fault]);
+    describe_address(s, rec->pid, address, place, sizeof place);
+    recordint_log(s, RECORD_LOG_DEBUG, "a stack of thread %d ends at %s: %s (%" PRIu64 " so far)",
+                  (int)rec->tid, place, faults[fault].text, s->counts.faults.count[fault]);
 }

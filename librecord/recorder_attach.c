@@ -201,7 +201,7 @@ static int other_user(struct record_session *s, pid_t pid)
     return recordint_error_set(
         &s->error, RECORD_ERR_PERMISSION, EPERM,
         "process %d belongs to another user: record as that user, or as root "
-        "(CAP_PERFMON, CAP_SYS_PTRACE and CAP_KILL)",
+        "(CAP_PERFMON and CAP_KILL, CAP_SYS_PTRACE for what it has mapped)",
         (int)pid);
 }
 

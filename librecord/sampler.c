@@ -177,17 +177,17 @@ static int user_frames(struct record_session *s, struct process *p, const struct
     struct unwind_result result;
 
     if (sample->regs_abi == PERF_SAMPLE_REGS_ABI_NONE) {
-        recordint_fault(s, RECORD_FAULT_REGISTERS_MISSING, rec);
+        recordint_fault(s, RECORD_FAULT_REGISTERS_MISSING, rec, sample->ip);
         return (int)count;
     }
     if (sample->regs_abi != PERF_SAMPLE_REGS_ABI_64) {
-        recordint_fault(s, RECORD_FAULT_REGISTER_CAPTURE, rec);
+        recordint_fault(s, RECORD_FAULT_REGISTER_CAPTURE, rec, sample->ip);
         if ((sample->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER)
             count = add_user_frame(s, p, sample->ip, count);
         return (int)(count > 0 ? add_marker(s, count) : 0);
     }
     if (count == RECORD_DEPTH_MAX) {
-        recordint_fault(s, RECORD_FAULT_DEPTH_LIMIT, rec);
+        recordint_fault(s, RECORD_FAULT_DEPTH_LIMIT, rec, sample->ip);
         return (int)add_marker(s, count);
     }
     w.space = (struct unwind_space){
@@ -204,7 +204,8 @@ static int user_frames(struct record_session *s, struct process *p, const struct
         count = add_user_frame(s, p, s->unwound[i].address, count);
     s->counts.guessed_stacks += result.guessed;
     if (result.end != UNWIND_COMPLETE) {
-        recordint_fault(s, fault_of(result.end, sample), rec);
+        recordint_fault(s, fault_of(result.end, sample), rec,
+                        result.count > 0 ? s->unwound[result.count - 1].address : sample->ip);
         if (count > 0)
             count = add_marker(s, count);
     }

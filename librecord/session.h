@@ -214,6 +214,8 @@ int recordint_recover(struct record_session *s);
 
 /* ---- faults.c ---- */
 
-void recordint_fault(struct record_session *s, enum record_fault fault, const struct perfrec *rec);
+/* Counts it, and tells of it at most once a second and kind: the stack's last frame is at address. */
+void recordint_fault(struct record_session *s, enum record_fault fault, const struct perfrec *rec,
+                     uint64_t address);
 
 #endif

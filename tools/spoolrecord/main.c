@@ -121,7 +121,7 @@ static const char *const usage[] = {"[OPTION]... [--] COMMAND [ARG]...",
                                     "[OPTION]... -p PID[,PID]...", NULL};
 
 static const struct cli_example examples[] = {
-    {"spoolrecord ./app && spool2folded profile.spool | flamegraph.pl > app.svg",
+    {"spoolrecord ./app; spool2folded profile.spool | flamegraph.pl > app.svg",
      "where a program spends its time"},
     {"spoolrecord -p 4711 -d 10 -o cap.spool", "ten seconds of a process that runs already"},
     {"spoolrecord -o - -- make | gzip > make.spool.gz", "a build with all it starts, packed"},

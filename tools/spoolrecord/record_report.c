@@ -83,7 +83,7 @@ static void append_cut_stacks(struct text_buffer *out, const struct record_summa
                 percent(too_long, s->samples), c->stack_size_bytes);
     if (c->stack_size_bytes < RECORD_STACK_SIZE_MAX)
         text_printf(out, "--stack-size %s gets more of them\n",
-                    c->stack_size_bytes < RECORD_STACK_SIZE_MAX / 2 ? "32K or 64K" : "64K");
+                    c->stack_size_bytes < RECORD_STACK_SIZE_MAX / 2 ? "32K or 65528" : "65528");
     else
         text_printf(out, "the kernel copies no more\n");
 }

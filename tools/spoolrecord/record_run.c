@@ -126,6 +126,19 @@ static int open_session(struct run *r)
     return rc < 0 ? STATUS_FAILED : 0;
 }
 
+/* Children that run already are easily forgotten: a shell does nothing, its commands do. */
+static void tell_left_out(struct run *r, pid_t pid)
+{
+    pid_t pids[64];
+    size_t count = record_descendants(pid, pids, sizeof pids / sizeof pids[0]), left = 0;
+
+    for (size_t i = 0; i < count && i < sizeof pids / sizeof pids[0]; i++)
+        left += pids[i] != getpid() && !record_session_process_active(r->session, pids[i]);
+    if (left > 0)
+        cli_warn("process %d has %zu %s, not recorded without --descendants", (int)pid, left,
+                 left == 1 ? "child that runs already" : "children that run already");
+}
+
 /* All of them, or none is sampled. */
 static int attach_processes(struct run *r)
 {
@@ -148,6 +161,8 @@ static int attach_processes(struct run *r)
     rc = record_session_enable(r->session);
     if (rc < 0)
         fail(r, rc);
+    for (size_t i = 0; rc >= 0 && !r->o->descendants && i < r->o->pids.count; i++)
+        tell_left_out(r, (pid_t)r->o->pids.items[i]);
     return rc < 0 ? STATUS_FAILED : 0;
 }
 

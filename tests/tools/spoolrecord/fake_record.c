@@ -9,6 +9,7 @@
  *     FAKE_POLL_BYTES   N                       each poll writes so many bytes
  *     FAKE_LOG          LEVEL TEXT              is said when the session opens
  *     FAKE_CHILDREN     N                       so many followed children never end
+ *     FAKE_DESCENDANTS  N                       so many processes below each run already, which are no targets
  *     FAKE_SUMMARY      lost|cut|missing|kernel|bad   counters
  *     FAKE_STOP         FILE                    a poll waits until this file is there (the output's other end is slow)
  */
@@ -189,6 +190,24 @@ size_t record_session_process_count(struct record_session *s, pid_t except)
 
     for (size_t i = 0; i < s->target_count; i++)
         count += s->targets[i] != except && record_process_exists(s->targets[i]);
+    return count;
+}
+
+int record_session_process_active(struct record_session *s, pid_t pid)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i] == pid)
+            return 1;
+    return 0;
+}
+
+size_t record_descendants(pid_t pid, pid_t *pids, size_t max)
+{
+    const char *descendants = getenv("FAKE_DESCENDANTS");
+    size_t count = descendants != NULL ? strtoul(descendants, NULL, 10) : 0;
+
+    for (size_t i = 0; i < count && i < max; i++)
+        pids[i] = pid + 5000000 + (pid_t)i;
     return count;
 }
 

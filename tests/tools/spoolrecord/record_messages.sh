@@ -35,7 +35,7 @@ FAKE_SUMMARY=lost run 0 "$fake" --force -q --summary=json true
 
 FAKE_SUMMARY=cut run 0 "$fake" --force true
 has err '^40 stacks do not reach the root \(3\.2 %\); --verbose tells why$' \
-    '^2\.4 % of the stacks are larger than the 32768 bytes copied of each: --stack-size 64K gets more of them$'
+    '^2\.4 % of the stacks are larger than the 32768 bytes copied of each: --stack-size 65528 gets more of them$'
 FAKE_SUMMARY=cut run 0 "$fake" --force -v --stack-size 64K true
 has err '^40 stacks do not reach the root \(3\.2 %\)$' '^no_rule: 10 of 1234$' '65528 bytes .*the kernel copies no more$'
 
@@ -89,6 +89,20 @@ PATH=$PWD/other:$plain run 127 bin/spoolrecord -q --force --pack symbols no-such
 equal out ''
 
 # On a terminal: one line that is drawn over itself and taken away.
+# Children that run already.
+sleep 60 &
+target=$!
+FAKE_DESCENDANTS=2 run 0 "$fake" --force -q --summary=text -d 0.1 -p $target
+gone_text() { grep -q "$1" err && die "it says $1: $(cat err)"; return 0; }
+gone_text 'run already'
+FAKE_DESCENDANTS=2 run 0 "$fake" --force -d 0.1 -p $target
+has err "^spoolrecord: process $target has 2 children that run already, not recorded without --descendants$"
+FAKE_DESCENDANTS=1 run 0 "$fake" --force -d 0.1 -p $target
+has err "process $target has 1 child that runs already, not recorded"
+FAKE_DESCENDANTS=2 run 0 "$fake" --force --descendants -d 0.1 -p $target
+gone_text 'run already'
+kill $target
+
 command -v script >/dev/null || { echo "no script in PATH" && exit 77; }
 sleep 100 &
 target=$!

@@ -98,13 +98,13 @@ static void a_larger_stack_is_advised_from_one_percent_on(void **state)
     expect(&s, 32768,
            HEAD2
            "110 stacks do not reach the root (1.1 %); --verbose tells why\n"
-           "1.1 % of the stacks are larger than the 32768 bytes copied of each: --stack-size 64K "
+           "1.1 % of the stacks are larger than the 32768 bytes copied of each: --stack-size 65528 "
            "gets more of them\n");
     expect(&s, 8192,
            HEAD2
            "110 stacks do not reach the root (1.1 %); --verbose tells why\n"
            "1.1 % of the stacks are larger than the 8192 bytes copied of each: --stack-size 32K "
-           "or 64K gets more of them\n");
+           "or 65528 gets more of them\n");
     expect(&s, RECORD_STACK_SIZE_MAX,
            HEAD2
            "110 stacks do not reach the root (1.1 %); --verbose tells why\n"
