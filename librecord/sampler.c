@@ -244,12 +244,12 @@ int recordint_sample(struct record_session *s, const struct perfrec *rec)
     s->counts.sample_events++;
     if (!is_usable(s, rec))
         return 0;
-    if (p == NULL &&
-        !s->threads_unsure) { /* it has ended: what is sampled then is the kernel's own work */
+    /* It has ended: what is sampled then is the kernel's own work. Or its fork was lost. */
+    if (p == NULL && (!s->threads_unsure || !record_process_exists(rec->pid))) {
         s->counts.missing_pid++;
         return 0;
     }
-    if (p == NULL) { /* its fork was lost */
+    if (p == NULL) {
         p = recordint_process_new(s, rec->pid);
         if (p == NULL)
             return recordint_out_of_memory(s);
