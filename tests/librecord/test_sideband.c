@@ -392,6 +392,26 @@ static void losses_are_in_the_spool_and_in_the_summary(void **state)
                "end 5000000 0 41 0\n");
 }
 
+static void nothing_is_sampled_of_a_process_that_has_ended(void **state)
+{
+    struct fixture f;
+    struct record_summary summary;
+
+    (void)state;
+    open_fixture(&f, false);
+    f.s->threads_unsure = true; /* as with every process attached to: forks may have been missed */
+    mmap2(&f, PID, 0x1000, 0x1000, "/bin/server");
+    task(&f, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
+    task(&f, PERF_RECORD_EXIT, CHILD, CHILD, PID, PID);
+    sample(&f, CHILD, CHILD, 0x1234);
+    record_session_summary(f.s, &summary);
+    assert_int_equal(summary.missing_pid, 1);
+    expect(&f, "module 5000000 1000-2000 /bin/server\n"
+               "module 5000001 1000-2000 /bin/server\n"
+               "retire 5000001\n"
+               "end 5000000 0 0 0\n");
+}
+
 static void samples_that_say_not_whose_they_are_are_counted(void **state)
 {
     struct record_summary summary;
@@ -591,6 +611,7 @@ int main(void)
         cmocka_unit_test(processes_that_nobody_asked_for_are_not_recorded),
         cmocka_unit_test(a_name_is_noted_before_the_first_sample_and_when_it_changes),
         cmocka_unit_test(losses_are_in_the_spool_and_in_the_summary),
+        cmocka_unit_test(nothing_is_sampled_of_a_process_that_has_ended),
         cmocka_unit_test(samples_that_say_not_whose_they_are_are_counted),
         cmocka_unit_test(interpreters_are_known_by_their_file_name),
         cmocka_unit_test(ids_below_one_are_left_alone),
