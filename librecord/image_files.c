@@ -7,6 +7,7 @@
  */
 #include "image_files.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -159,6 +160,7 @@ static int open_file(const struct spool_module *m, pid_t other_root)
 struct rebuilt {
     uint8_t *bytes;
     uint64_t size;
+    uint64_t header; /* where the file's beginning is mapped; 0: it is not */
 };
 
 /* Whether a line of the maps shows a part of the mapping's file (or of the vdso). */
@@ -190,6 +192,17 @@ static uint64_t part_offset(const struct procfs_map *line, const struct spool_mo
     return m->inode == 0 ? 0 : line->file_offset; /* the vdso's offset is its address or 0 */
 }
 
+/* Whether what is mapped is an ELF file at all. Generated code often lies in large sparse files without a name: to
+ * read these costs time, and memory here as well as in the process. */
+static bool begins_as_elf(int mem, const struct rebuilt *file)
+{
+    char magic[SELFMAG];
+
+    return file->header != 0 &&
+           pread(mem, magic, sizeof magic, (off_t)file->header) == (ssize_t)sizeof magic &&
+           memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 /* The file's pages as far as the process maps them, each at its offset: headers, code and unwind tables are
  * among them. */
 static bool rebuild(const struct spool_module *m, struct rebuilt *out)
@@ -199,7 +212,7 @@ static bool rebuild(const struct spool_module *m, struct rebuilt *out)
     char path[64];
     int mem;
 
-    *out = (struct rebuilt){NULL, 0};
+    *out = (struct rebuilt){NULL, 0, 0};
     if (recordint_procfs_maps_open(m->pid, &maps) != 0)
         return false;
     while (recordint_procfs_maps_next(maps, &line) > 0) {
@@ -208,6 +221,8 @@ static bool rebuild(const struct spool_module *m, struct rebuilt *out)
         if (shows_file(&line, m) && size <= MEMORY_IMAGE_MAX && offset <= MEMORY_IMAGE_MAX - size &&
             offset + size > out->size)
             out->size = offset + size;
+        if (shows_file(&line, m) && offset == 0)
+            out->header = line.start;
     }
     recordint_procfs_maps_free(maps);
     if (out->size == 0)
@@ -216,7 +231,7 @@ static bool rebuild(const struct spool_module *m, struct rebuilt *out)
     mem = open(path, O_RDONLY | O_CLOEXEC);
     if (mem < 0)
         return false;
-    out->bytes = calloc(1, out->size);
+    out->bytes = begins_as_elf(mem, out) ? calloc(1, out->size) : NULL;
     if (out->bytes == NULL || recordint_procfs_maps_open(m->pid, &maps) != 0) {
         close(mem);
         free(out->bytes);

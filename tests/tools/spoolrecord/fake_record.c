@@ -137,8 +137,10 @@ int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
 
     if (rc < 0)
         return rc;
-    if (!record_process_exists(pid))
+    if (!record_process_exists(pid)) {
+        snprintf(s->error, sizeof s->error, "process %d does not exist", (int)pid);
         return RECORD_ERR_NO_PROCESS;
+    }
     s->targets[s->target_count++] = pid;
     s->begun_ns = now_ns();
     return put(s, "attach flags=%u\n", flags);
