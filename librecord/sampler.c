@@ -228,13 +228,11 @@ static bool is_usable(struct record_session *s, const struct perfrec *rec)
     return false;
 }
 
-/* Whether a sample of a process that is not known is of one whose fork was lost. Else it has ended, and what is
- * sampled then is the kernel's own work. */
+/* Whether a sample of a process that is not known is of one whose fork was lost. Else it has ended: what is sampled
+ * then is the kernel's own work, and nothing could be said of its addresses. */
 static bool is_unknown_child(const struct record_session *s, const struct perfrec *rec)
 {
-    return s->threads_unsure &&
-           ((rec->sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER ||
-            record_process_exists(rec->pid));
+    return s->threads_unsure && record_process_exists(rec->pid);
 }
 
 int recordint_sample(struct record_session *s, const struct perfrec *rec)

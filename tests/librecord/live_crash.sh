@@ -102,7 +102,8 @@ while [ -n "$(jobs -r)" ]; do
     fi
     sleep 0.05
 done
-[ $longest -le 1400000000 ] || failed "along: nothing was written for $((longest / 1000000)) ms"
+# A second, and what a busy machine adds.
+[ $longest -le 1900000000 ] || failed "along: nothing was written for $((longest / 1000000)) ms"
 [ "$(jq -s 'map(.samples) | unique | length' along.summaries)" -ge 4 ] ||
     failed "along: samples came all at once: $(jq -sc 'map(.samples)' along.summaries)"
 [ "$(jq -s 'map(select(.cut_tail)) | length' along.summaries)" = 0 ] || failed "along: it was flushed inside a record"

@@ -54,7 +54,7 @@ open one
 finish one
 fold one
 check one ladder
-at_least "$(count one samples)" 380 || failed "one: $(count one samples) samples"
+at_least "$(count one samples)" 360 || failed "one: $(count one samples) samples"
 
 start first ladder 300
 start second ladder2 300

@@ -26,7 +26,6 @@ static void look_at_memory(const void *beginning, size_t size)
     int fd = memfd_create("code", MFD_CLOEXEC);
     struct image_files *files = recordint_image_files_new();
     struct stat before, after;
-    bool opened;
 
     if (fd < 0 || files == NULL || ftruncate(fd, (off_t)FILE_BYTES) != 0 ||
         write(fd, beginning, size) != (ssize_t)size || fstat(fd, &before) != 0)
@@ -43,7 +42,7 @@ static void look_at_memory(const void *beginning, size_t size)
                              .inode = before.st_ino,
                              .path = "/memfd:code (deleted)",
                              .path_size = strlen("/memfd:code (deleted)")};
-    const struct image_file *file = recordint_image_files_get(files, &m, 0, &opened);
+    const struct image_file *file = recordint_image_files_get(files, &m, 0);
     if (file == NULL || fstat(fd, &after) != 0)
         _exit(1);
     _exit((file->image == NULL ? 2 : 3) + (after.st_blocks > before.st_blocks ? 10 : 0));
