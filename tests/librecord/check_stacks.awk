@@ -75,6 +75,8 @@ file == 1 { next }
             else if (previous == "*") {
                 if (may_call("@signal", name) || may_call("@callback", name))
                     ;
+                else if (name == "memfd:plugin" && i > 1 && frames[i - 1] ~ /^(call_init|_dl_init|_dl_call_fini|_dl_fini)/)
+                    ; # its _init, which has no name there
                 else if (before != "" ||
                     !(may_call("@start", name) && (root == "_start" || root == "[truncated]") ||
                     may_call("@thread", name) && (root ~ /clone/ || root == "[truncated]")))
