@@ -171,7 +171,8 @@ static void a_traced_process_that_stands_still_is_left_alone(void **state)
     (void)state;
     if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) {
         end_child(pid);
-        skip(); /* under a debugger, or not allowed in this container */
+        print_message("ptrace is refused: under a debugger, or not allowed in this container\n");
+        skip();
     }
     assert_int_equal(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), 0);
     assert_int_equal(waitpid(pid, &status, __WALL), pid);
