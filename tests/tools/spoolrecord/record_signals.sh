@@ -91,7 +91,8 @@ while :; do sleep 0.05; done
 END
 mkfifo keys
 exec 3<>keys
-in_foreground script -qec "'$fake' sh handles; echo status \$? >status" typescript <&3 >/dev/null
+# The shell between them, whichever it is, outlives the signal.
+in_foreground script -qec "trap : INT; '$fake' sh handles; echo status \$? >status" typescript <&3 >/dev/null
 wait_for ready
 printf '\003' >&3
 wait_for status
