@@ -109,6 +109,8 @@ static void release(struct record_session *s)
     recordint_processes_free(s);
     recordint_order_free(s->order);
     recordint_unwind_cache_free(s->cache);
+    recordint_rule_table_free(s->code_rules);
+    recordint_code_pages_free(s->code_pages);
     recordint_image_files_free(s->files);
     free(s->polled);
     spool_mappings_free(s->mappings);
@@ -218,13 +220,15 @@ static int prepare(struct record_session *s)
     s->files_limit = recordint_limits_raise_files();
     s->files = recordint_image_files_new();
     s->cache = recordint_unwind_cache_new();
+    s->code_rules = recordint_rule_table_new();
+    s->code_pages = recordint_code_pages_new();
     s->unwound = calloc(RECORD_DEPTH_MAX, sizeof *s->unwound);
     s->frames = calloc(RECORD_DEPTH_MAX + 1, sizeof *s->frames);
     s->writer = spool_writer_new();
     if (s->writer != NULL)
         s->mappings = spool_mappings_new(s->writer, SPOOL_MAPPING_BY_ID);
-    if (s->files == NULL || s->cache == NULL || s->unwound == NULL || s->frames == NULL ||
-        s->mappings == NULL)
+    if (s->files == NULL || s->cache == NULL || s->code_rules == NULL || s->code_pages == NULL ||
+        s->unwound == NULL || s->frames == NULL || s->mappings == NULL)
         return recordint_out_of_memory(s);
     spool_writer_set_plain(s->writer, s->options.plain);
     return 0;

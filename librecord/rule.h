@@ -27,7 +27,9 @@ enum rule_kind {
 enum {
     RULE_SIGNAL = 1, /* a signal frame */
     RULE_BEFORE_SIGNAL =
-        2 /* one begins at the next byte: what returns there is no call of this code */
+        2, /* one begins at the next byte: what returns there is no call of this code */
+    RULE_CODE =
+        4 /* there is no unwind data: made from the instructions, or RULE_NONE and these do not tell */
 };
 
 enum {

@@ -187,6 +187,13 @@ const struct rule *recordint_rule_table_put(struct rule_table *t, uint64_t addre
     return rule_at(t, number);
 }
 
+const struct rule *recordint_rule_table_intern(struct rule_table *t, const struct rule *rule)
+{
+    uint32_t number = intern(t, rule);
+
+    return number != 0 ? rule_at(t, number) : NULL;
+}
+
 size_t recordint_rule_table_rules(const struct rule_table *t)
 {
     return t->rules;
@@ -234,20 +241,22 @@ void recordint_unwind_cache_free(struct unwind_cache *c)
 static void grow_cache(struct unwind_cache *c)
 {
     unsigned bits = 64 - c->shift;
-    struct unwind_cache bigger = {NULL, c->shift - 1, 0};
+    struct unwind_cache_entry *smaller = c->entries;
+    struct unwind_cache_entry *bigger = new_entries(bits + 1);
 
-    bigger.entries = new_entries(bits + 1);
-    if (bigger.entries == NULL)
+    if (bigger == NULL)
         return;
+    c->entries = bigger;
+    c->shift--;
     for (size_t i = 0; i < (size_t)1 << bits; i++)
-        if (c->entries[i].rule != NULL)
-            *unwind_cache_slot(&bigger, c->entries[i].address) = c->entries[i];
-    free(c->entries);
-    *c = bigger;
+        if (smaller[i].rule != NULL)
+            *unwind_cache_slot(c, smaller[i].address) = smaller[i];
+    free(smaller);
 }
 
-void recordint_unwind_cache_put(struct unwind_cache *c, uint64_t address, uint64_t generation,
-                                const struct rule *rule, uint32_t module)
+struct unwind_cache_entry *recordint_unwind_cache_put(struct unwind_cache *c, uint64_t address,
+                                                      uint64_t generation, const struct rule *rule,
+                                                      uint32_t module)
 {
     struct unwind_cache_entry *e = unwind_cache_slot(c, address);
     unsigned bits = 64 - c->shift;
@@ -263,4 +272,6 @@ void recordint_unwind_cache_put(struct unwind_cache *c, uint64_t address, uint64
     e->generation = generation;
     e->rule = rule;
     e->module = module;
+    e->code_round = 0;
+    return e;
 }

@@ -20,6 +20,9 @@ const struct rule *recordint_rule_table_get(const struct rule_table *t, uint64_t
 const struct rule *recordint_rule_table_put(struct rule_table *t, uint64_t address,
                                             const struct rule *rule);
 
+/* The table's own copy of a rule that belongs to no address; NULL: no memory, or too many. */
+const struct rule *recordint_rule_table_intern(struct rule_table *t, const struct rule *rule);
+
 size_t recordint_rule_table_rules(const struct rule_table *t);   /* distinct ones (tests) */
 size_t recordint_rule_table_entries(const struct rule_table *t); /* addresses (tests) */
 
@@ -29,13 +32,25 @@ struct unwind_cache_entry {
     uint64_t generation;
     const struct rule *rule; /* NULL: the entry is empty */
     uint32_t module;
-    uint32_t unused;
+    uint32_t
+        code_round; /* unwind_space.code_round when the rule's code was read; 0: it holds for ever */
 };
+
+/* A return address that was found to be one for the frame of generated code at a pc, in a round. */
+struct unwind_return {
+    uint64_t pc;
+    uint64_t address;
+    uint64_t generation;
+    uint32_t code_round; /* 0: the entry is empty */
+};
+
+#define UNWIND_RETURNS 512
 
 struct unwind_cache {
     struct unwind_cache_entry *entries;
     unsigned shift;     /* 64 - log2 of how many */
     unsigned conflicts; /* live entries overwritten since it grew */
+    struct unwind_return returns[UNWIND_RETURNS];
 };
 
 static inline struct unwind_cache_entry *unwind_cache_slot(const struct unwind_cache *c,
@@ -54,8 +69,9 @@ static inline const struct unwind_cache_entry *unwind_cache_get(const struct unw
     return e->address == address && e->generation == generation && e->rule != NULL ? e : NULL;
 }
 
-/* Replaces what was in the address's place. May move all entries. */
-void recordint_unwind_cache_put(struct unwind_cache *c, uint64_t address, uint64_t generation,
-                                const struct rule *rule, uint32_t module);
+/* Replaces what was in the address's place; the rule holds for ever. May move all entries. Returns the new one. */
+struct unwind_cache_entry *recordint_unwind_cache_put(struct unwind_cache *c, uint64_t address,
+                                                      uint64_t generation, const struct rule *rule,
+                                                      uint32_t module);
 
 #endif

@@ -7,7 +7,6 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "session.h"
@@ -15,6 +14,9 @@
 /* AArch64: user addresses have at most 48 bits (52 where the hardware has them); what stands above is a signature
  * or a tag. */
 #define PAC_MASK_AARCH64 UINT64_C(0xff7f000000000000)
+
+/* How long generated code is trusted to be what it was: about as long as it takes till a sample is looked at. */
+#define CODE_ROUND_NS UINT64_C(100000000)
 
 /* What the unwinder's questions are about. */
 struct walk {
@@ -85,10 +87,9 @@ static bool find_range(void *user, uint64_t address, struct unwind_range *out)
 static size_t read_code(void *user, uint64_t address, void *out, size_t size)
 {
     struct walk *w = user;
-    struct iovec local = {out, size}, remote = {(void *)(uintptr_t)address, size};
-    ssize_t n = process_vm_readv(w->p->pid, &local, 1, &remote, 1, 0);
 
-    return n > 0 ? (size_t)n : 0;
+    return recordint_code_pages_read(w->s->code_pages, w->p->pid, generation(w),
+                                     w->space.code_round, address, out, size);
 }
 
 static enum record_fault fault_of(enum unwind_end end, const struct perfrec_sample *sample)
@@ -196,6 +197,8 @@ static int user_frames(struct record_session *s, struct process *p, const struct
         .cache = s->cache,
         .generation = generation(&w),
         .read_code = read_code,
+        .code_rules = s->code_rules,
+        .code_round = (uint32_t)(rec->time_ns / CODE_ROUND_NS) + 1,
     };
     recordint_unwind(&w.space, &input, s->unwound, RECORD_DEPTH_MAX - count, &result);
     if (w.error < 0)

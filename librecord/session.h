@@ -6,6 +6,7 @@
 #ifndef RECORD_SESSION_H
 #define RECORD_SESSION_H
 
+#include "code_pages.h"
 #include "event.h"
 #include "idmap.h"
 #include "image_files.h"
@@ -105,7 +106,9 @@ struct record_session {
     struct idmap threads;   /* struct thread by tid */
     pid_t first_pid;        /* of the notes about the whole recording; 0: none yet */
     struct image_files *files;
-    struct unwind_cache *cache; /* of all processes: epochs are given out once */
+    struct unwind_cache *cache;    /* of all processes: epochs are given out once */
+    struct rule_table *code_rules; /* made from instructions */
+    struct code_pages *code_pages;
     uint64_t epochs;
     uint8_t *noted_build_ids; /* a bit a module */
     size_t noted_build_ids_size;

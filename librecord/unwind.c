@@ -105,8 +105,8 @@ static inline bool look_up(struct walk *w, uint64_t address, struct lookup *out)
     return look_up_slowly(w, address, out);
 }
 
-/* What the quick look-up leaves open: signal frames. Nothing calls them, so the byte before a return into one
- * belongs to nothing or to others. Returns the frame's lookup address. */
+/* What the quick look-up leaves open: code without unwind data, and signal frames. Nothing calls these, so the byte
+ * before a return into one belongs to nothing or to others. Returns the frame's lookup address. */
 static uint64_t look_closer(struct walk *w, uint64_t address, struct lookup *at, bool *mapped)
 {
     if (!w->leaf && (!*mapped || (at->rule->flags & (RULE_SIGNAL | RULE_BEFORE_SIGNAL)) != 0)) {
@@ -123,11 +123,13 @@ static uint64_t look_closer(struct walk *w, uint64_t address, struct lookup *at,
     if (!*mapped)
         return address;
     /* The unwind data of AArch64's vdso leads to where the interrupted function returns, not to where it was. */
-    if ((at->rule->kind == RULE_NONE ||
+    if (((at->rule->kind == RULE_NONE && (at->rule->flags & RULE_CODE) == 0) ||
          (w->arch == ARCH_AARCH64 && (at->rule->flags & RULE_SIGNAL) != 0)) &&
         recordint_walk_at_sigreturn(w)) {
         at->rule = &sigreturn_rule;
         address = walk_pc(w);
+    } else if (at->rule->kind == RULE_NONE || (at->rule->flags & RULE_CODE) != 0) {
+        at->rule = recordint_walk_code_rule(w, address);
     }
     return address;
 }
@@ -335,6 +337,10 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
 {
     int end;
 
+    if (rule->kind == RULE_SIMPLE && (rule->flags & RULE_CODE) != 0) {
+        end = recordint_walk_code_step(w, rule, w->arch == ARCH_X86_64 ? step_x86 : step_aarch64);
+        return end != UNWIND_NO_RULE ? end : step_guessed(w, address, true);
+    }
     switch (rule->kind) {
     case RULE_SIMPLE:
     case RULE_PLT:

@@ -51,9 +51,13 @@ struct unwind_space {
     void *user;
     struct unwind_cache *cache; /* NULL: uncached */
     uint64_t generation;        /* of the mappings; may be changed by find through user */
-    /* Reads up to 16 bytes of the target's code before or at an address (to see whether it is a call);
-     * returns how many were read. NULL: only images are looked at. */
+    /* Reads the target's code at an address; returns how many of size bytes, the first ones. NULL: only images
+     * are looked at. */
     size_t (*read_code)(void *user, uint64_t address, void *out, size_t size);
+    /* With a cache: what is made from instructions is kept there and in code_rules, of its own; NULL: nothing is.
+     * Generated code may change without a word: it is read again when code_round, not 0, is another. */
+    struct rule_table *code_rules;
+    uint32_t code_round;
 };
 
 struct unwind_input {

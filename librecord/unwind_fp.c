@@ -3,6 +3,8 @@
  * Callers of code without unwind data: by frame pointer, and of leaf frames by what a call has just left. A false
  * frame is worse than a cut stack, so each must pass what can be checked.
  */
+#include <string.h>
+
 #include "unwind_walk.h"
 
 /* The longest call that is recognised: opcode, ModRM, SIB, 4 bytes of displacement. */
@@ -57,19 +59,25 @@ static bool indirect_call(const uint8_t *end, size_t size)
 
 enum call_before { IS_CALL, IS_NO_CALL, IS_UNREADABLE };
 
-static enum call_before call_before(struct walk *w, const struct place *place, uint64_t address)
+/* *target: what a direct call calls; 0: not known. */
+static enum call_before call_before(struct walk *w, const struct place *place, uint64_t address,
+                                    uint64_t *target)
 {
     uint8_t code[X86_CALL_MAX];
     size_t size;
 
+    *target = 0;
     if (w->arch == ARCH_AARCH64) {
         uint32_t word;
 
         if (recordint_walk_code(w, place, address, code, 4) != 4)
             return IS_UNREADABLE;
-        __builtin_memcpy(&word, code, sizeof word);
-        if ((word & 0xfc000000) == 0x94000000 || /* bl */
-            (word & 0xfffffc1f) == 0xd63f0000 || /* blr */
+        memcpy(&word, code, sizeof word);
+        if ((word & 0xfc000000) == 0x94000000) { /* bl */
+            *target = address - 4 + (uint64_t)((int64_t)((int32_t)(word << 6) >> 6) * 4);
+            return IS_CALL;
+        }
+        if ((word & 0xfffffc1f) == 0xd63f0000 || /* blr */
             (word & 0xfefff800) == 0xd63f0800)   /* blraa and its like */
             return IS_CALL;
         return IS_NO_CALL;
@@ -77,24 +85,68 @@ static enum call_before call_before(struct walk *w, const struct place *place, u
     size = recordint_walk_code(w, place, address, code, sizeof code);
     if (size == 0)
         return IS_UNREADABLE;
-    if ((size >= 5 && code[size - 5] == 0xe8) || indirect_call(code + size, size))
+    if (indirect_call(code + size, size))
         return IS_CALL;
+    if (size >= 5 && code[size - 5] == 0xe8) {
+        int32_t distance;
+
+        memcpy(&distance, code + size - 4, sizeof distance);
+        *target = address + (uint64_t)(int64_t)distance;
+        return IS_CALL;
+    }
     return IS_NO_CALL;
 }
 
-/* Whether an address may be where a call returns to. Code that can be read must have the call; generated
- * code often cannot be, then being executable has to do if the caller says so. */
-static bool plausible_return(struct walk *w, uint64_t address, bool unreadable_will_do)
+/* Whether there is a jump at an address, as there is where a call of another module leads to. */
+static bool is_jump(struct walk *w, uint64_t address)
+{
+    static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    uint8_t code[sizeof endbr + 3];
+    const uint8_t *c = code;
+    struct place place;
+
+    if (!recordint_walk_place(w, address, &place) ||
+        recordint_walk_code(w, &place, address + sizeof code, code, sizeof code) != sizeof code)
+        return false;
+    if (w->arch == ARCH_AARCH64) { /* adrp x16 of a PLT, b */
+        uint32_t word;
+
+        memcpy(&word, code, sizeof word);
+        return (word & 0x9f00001f) == 0x90000010 || (word & 0xfc000000) == 0x14000000;
+    }
+    if (memcmp(c, endbr, sizeof endbr) == 0)
+        c += sizeof endbr;
+    if (*c == 0xf2) /* bnd */
+        c++;
+    return *c == 0xe9 || (c[0] == 0xff && (c[1] & 0x38) == 0x20);
+}
+
+/* Whether what is called at target can have led to the code at pc: to a place before it in the same mapping, or
+ * anywhere by a jump. */
+static bool leads_to(struct walk *w, uint64_t target, uint64_t pc)
 {
     struct place place;
+
+    if (!recordint_walk_place(w, pc, &place))
+        return true; /* jumped to nowhere: the first frame alone */
+    if (target >= place.range.start && target < place.range.end)
+        return target <= pc || is_jump(w, target);
+    return is_jump(w, target);
+}
+
+bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t callee_pc,
+                                     bool unreadable_will_do)
+{
+    struct place place;
+    uint64_t target;
 
     if (address == 0 || !recordint_walk_place(w, address - 1, &place))
         return false;
     if (place.range.trampoline)
         return true; /* a call was there: the walk ends with the reason */
-    switch (call_before(w, &place, address)) {
+    switch (call_before(w, &place, address, &target)) {
     case IS_CALL:
-        return true;
+        return target == 0 || leads_to(w, target, callee_pc);
     case IS_UNREADABLE:
         return unreadable_will_do;
     default:
@@ -133,7 +185,7 @@ int recordint_walk_frame_pointer(struct walk *w)
     return_address &= ~w->pac_mask;
     if (return_address == 0)
         return caller_frame == 0 ? UNWIND_COMPLETE : UNWIND_NULL_RETURN;
-    if (!plausible_return(w, return_address, true))
+    if (!recordint_walk_plausible_return(w, return_address, walk_pc(w), true))
         return UNWIND_NO_RULE;
     w->regs.known = 0; /* what the frame saved elsewhere is not known */
     reg_set(&w->regs, fp, caller_frame);
@@ -162,7 +214,7 @@ int recordint_walk_top_of_stack(struct walk *w)
         cfa += 8;
     }
     return_address &= ~w->pac_mask;
-    if (!plausible_return(w, return_address, w->arch == ARCH_AARCH64))
+    if (!recordint_walk_plausible_return(w, return_address, walk_pc(w), w->arch == ARCH_AARCH64))
         return UNWIND_NO_RULE;
     for (unsigned reg = 0; reg < rule_register_count(w->arch); reg++)
         if (!rule_is_callee_saved(w->arch, reg))

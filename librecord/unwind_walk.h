@@ -75,8 +75,21 @@ void recordint_walk_interrupted(struct walk *w, uint64_t signal_sp);
 int recordint_walk_frame_pointer(struct walk *w);
 int recordint_walk_top_of_stack(struct walk *w); /* leaf frames only */
 
-/* Bytes of code before an address; returns how many of size were read, the last ones. */
+/* size bytes of code before an address, fewer where the mapping begins; returns how many, 0: not readable. */
 size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t address,
                            uint8_t *out, size_t size);
+
+/* Whether an address may be where a call returns to that led to callee_pc: code that can be read must have the call,
+ * and a direct one must lead there. Generated code often cannot be read, then being executable has to do if the
+ * caller says so. */
+bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t callee_pc,
+                                     bool unreadable_will_do);
+
+/* unwind_code.c: the rule for a lookup address without unwind data, from the instructions: RULE_SIMPLE, or RULE_NONE
+ * when they do not tell. Kept in the cache. The rule lives until the next call. */
+const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address);
+/* The step by such a rule: WALK_ON, or an end with the registers as they were. step: what applies the rule. */
+int recordint_walk_code_step(struct walk *w, const struct rule *rule,
+                             int (*step)(struct walk *w, const struct rule *rule));
 
 #endif

@@ -23,9 +23,11 @@ enum { CODE_MODULE = 3, JIT_MODULE = 5, PROBE_MODULE = 7 };
 
 struct world {
     struct unwind_space space;
+    struct rule_table *code_rules;
     struct unwind_range range[3];
     size_t finds;
     bool code_readable;
+    size_t code_reads;
     uint8_t code[4096];  /* of JIT */
     uint64_t stack[512]; /* word i is at STACK + 8 * i */
     struct unwind_input input;
@@ -51,6 +53,7 @@ static size_t read_code(void *user, uint64_t address, void *out, size_t size)
 {
     struct world *w = user;
 
+    w->code_reads++;
     if (!w->code_readable || address < JIT || address + size > JIT + sizeof w->code)
         return 0;
     memcpy(out, w->code + (address - JIT), size);
@@ -70,7 +73,11 @@ static int setup(void **state)
     w->space.user = w;
     w->space.read_code = read_code;
     w->space.cache = recordint_unwind_cache_new();
+    w->code_rules = recordint_rule_table_new();
+    w->space.code_rules = w->code_rules;
+    w->space.code_round = 1;
     w->space.generation = 1;
+    assert_non_null(w->space.code_rules);
     assert_non_null(w->space.cache);
     w->input.arch = ARCH_X86_64;
     w->input.stack = (const uint8_t *)w->stack;
@@ -86,6 +93,7 @@ static int teardown(void **state)
     struct world *w = *state;
 
     recordint_unwind_cache_free(w->space.cache);
+    recordint_rule_table_free(w->code_rules);
     test_free(w);
     return 0;
 }
@@ -350,11 +358,12 @@ static void a_leaf_whose_rule_points_below_the_stack_pointer_has_just_to_return(
     reg_set(&w->input.regs, REG_X86_RBP, STACK - 16);
     w->stack[0] = JIT + 0x105;
     w->code_readable = true;
-    w->code[0x100] = 0xe8;
+    w->code[0x103] = 0xff; /* call *%rax */
+    w->code[0x104] = 0xd0;
     expect(w, UNWIND_NO_RULE, 2);
     expect_frame(w, 1, JIT + 0x104, JIT_MODULE);
     assert_true(w->result.guessed);
-    w->code[0x100] = 0x90;
+    w->code[0x103] = 0x90;
     expect(w, UNWIND_STACK_READ, 1);
     assert_false(w->result.guessed);
 }
@@ -379,6 +388,111 @@ static void generated_code_is_walked_by_frame_pointer(void **state)
     expect_frame(w, 0, JIT + 0x10, JIT_MODULE);
     expect_frame(w, 1, JIT + 0x100, JIT_MODULE);
     expect_frame(w, 2, CODE + 0x100, CODE_MODULE);
+}
+
+/* A trampoline at JIT + 0x40, which CODE + 0x100 has called; its frame is of so many bytes. */
+static void put_trampoline(struct world *w, uint8_t frame)
+{
+    const uint8_t code[] = {0x48, 0x83, 0xec, frame, 0xff, 0xd1, 0x48, 0x83, 0xc4, frame, 0xc3};
+
+    memcpy(w->code + 0x40, code, sizeof code);
+    w->code_readable = true;
+    w->space.code_round++;
+}
+
+#define TRAMPOLINE_RETURN (JIT + 0x46)
+
+static void a_trampoline_is_told_by_its_code(void **state)
+{
+    struct world *w = *state;
+
+    rule_at(w, CODE, &one_word);
+    rule_at(w, CODE + 0x100, &stop);
+    w->stack[1] = TRAMPOLINE_RETURN;
+    w->stack[3] = CODE + 0x101;
+    put_trampoline(w, 8);
+    expect(w, UNWIND_COMPLETE, 3);
+    expect_frame(w, 1, TRAMPOLINE_RETURN - 1, JIT_MODULE);
+    expect_frame(w, 2, CODE + 0x100, CODE_MODULE);
+    assert_false(w->result.guessed);
+
+    /* Uncached it is the same, but the rules of CODE are in the cache alone. */
+    w->space.code_rules = NULL;
+    expect(w, UNWIND_COMPLETE, 3);
+    reg_set(&w->input.regs, REG_X86_RIP, JIT + 0x40); /* about to begin */
+    w->stack[0] = CODE + 0x101;
+    expect(w, UNWIND_COMPLETE, 2);
+}
+
+static void code_is_read_again_in_another_round_only(void **state)
+{
+    struct world *w = *state;
+
+    rule_at(w, CODE, &one_word);
+    rule_at(w, CODE + 0x100, &stop);
+    w->stack[1] = TRAMPOLINE_RETURN;
+    w->stack[3] = CODE + 0x101;
+    w->stack[5] = CODE + 0x101;
+    put_trampoline(w, 8);
+    expect(w, UNWIND_COMPLETE, 3);
+    w->code_reads = 0;
+    expect(w, UNWIND_COMPLETE, 3);
+    assert_int_equal(w->code_reads, 0);
+
+    put_trampoline(w, 0x18);
+    w->stack[3] = 0;
+    expect(w, UNWIND_COMPLETE, 3);
+    assert_true(w->code_reads > 0);
+
+    /* The process has ended: what the code was is good enough. */
+    w->code_readable = false;
+    w->space.code_round++;
+    expect(w, UNWIND_COMPLETE, 3);
+}
+
+static void code_that_was_other_code_leads_to_no_false_frame(void **state)
+{
+    struct world *w = *state;
+
+    rule_at(w, CODE, &one_word);
+    w->stack[1] = TRAMPOLINE_RETURN;
+    put_trampoline(w, 8);
+    w->stack[3] = 0; /* not by unwind data: no end either */
+    expect(w, UNWIND_NULL_RETURN, 2);
+    w->stack[3] = 0x1234567;
+    expect(w, UNWIND_NO_RULE, 2);
+    w->stack[3] = JIT + 0x105; /* no call is there */
+    expect(w, UNWIND_NO_RULE, 2);
+    w->code[0x100] = 0xe8; /* there is, of what cannot have led to the trampoline */
+    w->code[0x102] = 1;
+    w->space.code_round++;
+    expect(w, UNWIND_NO_RULE, 2);
+    w->code[0x101] = 0x3b; /* of the trampoline */
+    w->code[0x102] = w->code[0x103] = w->code[0x104] = 0xff;
+    w->space.code_round++;
+    expect(w, UNWIND_NO_RULE, 3);
+    expect_frame(w, 2, JIT + 0x104, JIT_MODULE);
+}
+
+static void a_leaf_that_sets_up_its_frame_pointer_keeps_its_caller(void **state)
+{
+    struct world *w = *state;
+
+    put_trampoline(w, 8);
+    memcpy(w->code + 0x80, (const uint8_t[]){0x55, 0x48, 0x89, 0xe5, 0x75, 0x10}, 6);
+    rule_at(w, CODE + 0x100, &stop);
+    reg_set(&w->input.regs, REG_X86_RBP, STACK + 64); /* its caller's */
+    w->stack[8] = 0;
+    w->stack[9] = CODE + 0x201;
+    w->stack[0] = CODE + 0x101;
+    reg_set(&w->input.regs, REG_X86_RIP, JIT + 0x80);
+    expect(w, UNWIND_COMPLETE, 2);
+    expect_frame(w, 1, CODE + 0x100, CODE_MODULE);
+    w->stack[0] = STACK + 64;
+    w->stack[1] = CODE + 0x101;
+    reg_set(&w->input.regs, REG_X86_RIP, JIT + 0x81);
+    expect(w, UNWIND_COMPLETE, 2);
+    expect_frame(w, 1, CODE + 0x100, CODE_MODULE);
 }
 
 static void a_frame_pointer_must_hold(void **state)
@@ -883,6 +997,10 @@ int main(void)
         with_world(a_saved_register_below_the_stack_pointer_keeps_its_value),
         with_world(a_leaf_whose_rule_points_below_the_stack_pointer_has_just_to_return),
         with_world(generated_code_is_walked_by_frame_pointer),
+        with_world(a_trampoline_is_told_by_its_code),
+        with_world(code_is_read_again_in_another_round_only),
+        with_world(code_that_was_other_code_leads_to_no_false_frame),
+        with_world(a_leaf_that_sets_up_its_frame_pointer_keeps_its_caller),
         with_world(a_frame_pointer_must_hold),
         with_world(frame_pointer_0_is_the_outermost_frames),
         with_world(all_forms_of_an_indirect_call_are_known),
