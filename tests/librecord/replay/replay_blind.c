@@ -22,6 +22,7 @@ const size_t replay_heuristic_count = sizeof replay_heuristics / sizeof replay_h
 
 struct score {
     size_t tried, given, right;
+    size_t above; /* a wrong one, but a caller of a caller */
 };
 
 struct hidden {
@@ -54,7 +55,13 @@ static void try_each(struct replay_world *world, const struct replay_sample *sam
         if (replay_heuristics[h].step(&w) != WALK_ON)
             continue;
         score->given++;
-        score->right += walk_pc(&w) == truth->state[i + 1].regs.value[reg_pc(ARCH_NATIVE)];
+        for (size_t at = i + 1; at < truth->count; at++) {
+            if (walk_pc(&w) != truth->state[at].regs.value[reg_pc(ARCH_NATIVE)])
+                continue;
+            score->right += at == i + 1;
+            score->above += at > i + 1;
+            break;
+        }
     }
 }
 
@@ -100,10 +107,12 @@ static void print_scores(struct score (*scores)[2])
         for (int outer = 0; outer < 2; outer++) {
             const struct score *s = &scores[h][outer];
 
-            printf("%s %s tried %zu given %zu (%.2f %%) right %zu wrong %zu (%.3f %% of given)\n",
+            printf("%s %s tried %zu given %zu (%.2f %%) right %zu skips %zu false %zu (%.3f %% of "
+                   "given)\n",
                    replay_heuristics[h].name, outer != 0 ? "outer" : "leaf", s->tried, s->given,
-                   replay_percent(s->given, s->tried), s->right, s->given - s->right,
-                   replay_percent(s->given - s->right, s->given));
+                   replay_percent(s->given, s->tried), s->right, s->above,
+                   s->given - s->right - s->above,
+                   replay_percent(s->given - s->right - s->above, s->given));
         }
     }
 }
