@@ -26,11 +26,12 @@ replay_build() {
         "$replay_here"/replay/*.c "$library" -ldw -lelf -lz $wrap -o "$output"
 }
 
-# replay_record FILE EVENT SECONDS COMMAND...: what the command does in its first seconds
+# replay_record FILE EVENT SECONDS COMMAND...: what the command does in its first seconds (whole ones) of processor time
 replay_record() {
     local file=$1 event=$2 seconds=$3
     shift 3
-    perf record -q -B -N -e "$event" -F 999 --call-graph dwarf,32768 -o "$file" -- timeout "$seconds" "$@" \
+    perf record -q -B -N -e "$event" -F 999 --call-graph dwarf,32768 -o "$file" -- \
+        sh -c 'ulimit -c 0; ulimit -S -t "$0"; "$@"; exit 0' "$seconds" "$@" \
         >"$file.log" 2>&1 </dev/null
     [ -s "$file" ] || { head -n 3 "$file.log" && return 1; }
 }
@@ -60,7 +61,7 @@ template <> struct nested<0> {
 int main() {
     std::string line;
     while (std::getline(std::cin, line))
-        std::cout << nested<12>().count(line) << "\n";
+        std::cout << nested<60>().count(line) << "\n";
 }
 END
     g++ -E -o sample.ii sample.cc
@@ -73,7 +74,7 @@ replay_make_rust() {
     command -v rustc >/dev/null && rustc --version >/dev/null 2>&1 || return 1
     {
         echo 'use std::collections::{BTreeMap, HashMap};'
-        for i in $(seq 60); do
+        for i in $(seq 200); do
             cat <<END
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind$i { Number(u64), Text(String), List(Vec<Kind$i>), Pair(Box<(Kind$i, Kind$i)>) }

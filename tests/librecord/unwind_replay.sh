@@ -3,6 +3,8 @@
 # Stacks of compilers, interpreters, a debugger and signal handlers, as perf record copies them: through the caches,
 # without them and by libdw they have the same frames.
 #   REPLAY_SAMPLES=N  how many of each program, 600 unless given (with sanitizers 200)
+#   REPLAY_BLIND=1    also what is found without unwind data
+#   REPLAY_KEEP=1     keeps the recorded files, NAME.data
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=_unwind_replay.sh
@@ -14,7 +16,7 @@ replay_build "$BUILD/lib/librecord.a" replay ${SANITIZE_FLAGS:-} || exit 1
 
 [ -z "${SANITIZE_FLAGS:-}" ] && samples=${REPLAY_SAMPLES:-600} || samples=${REPLAY_SAMPLES:-200}
 event=cpu-clock
-seconds=$(awk -v n="$samples" 'BEGIN { print n / 900 + 0.2 }') # the first 0.2: to get going
+seconds=$((samples / 900 + 1))
 bad=0
 
 # check NAME RECORD [ARGUMENT]...
@@ -25,13 +27,11 @@ check() {
     "replay_$record" set.data "$event" "$seconds" "$@" || { bad=1 && return; }
     ./replay check --max "$samples" set.data || bad=1
     [ -z "${REPLAY_BLIND:-}" ] || ./replay blind --max "$samples" set.data
-    [ -n "${REPLAY_KEEP:-}" ] && mv set.data "$name.data" || rm -f set.data
+    if [ -n "${REPLAY_KEEP:-}" ]; then mv set.data "$name.data"; fi
+    rm -f set.data
 }
-workload() { # FILE EVENT SECONDS MODE
-    replay_record "$1" "$2" 60 "$BUILD/tests/workload" "$4" "$(awk -v s="$3" 'BEGIN { printf "%d", 1000 * s }')"
-}
-replay_workload() {
-    workload "$@"
+replay_workload() { # FILE EVENT SECONDS MODE
+    replay_record "$1" "$2" 60 "$BUILD/tests/workload" "$4" "$((1000 * $3))"
 }
 
 check signal workload signal
@@ -45,7 +45,7 @@ done
 replay_make_gdb && check gdb gdb || echo "left out: no gdb"
 
 # Cut anywhere, a file is read as far as it goes, or refused.
-workload cut.data "$event" 0.2 signal
+replay_workload cut.data "$event" 1 signal
 size=$(stat -c %s cut.data)
 for part in 0 50 104 300 $((size / 2)) $((size - 12345)); do
     head -c "$part" cut.data >part.data

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recording 7: each sample through the caches, without them, and by libdw: the same frames. libdw has nothing where
- * unwind data ends; there ours may go on, and must say that it guessed.
+ * unwind data ends; there ours may go on, and must say that it guessed. REPLAY_ODD=1 in the environment: prints stacks
+ * that end for want of unwind data, or were guessed.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "replay_modes.h"
 
@@ -153,6 +155,7 @@ int replay_check(const struct replay *replay)
     struct libdw_files *libdw = libdw_files_new(replay);
     struct counts n = {0};
     size_t allocations;
+    bool print_odd = getenv("REPLAY_ODD") != NULL;
 
     replay_world_init(&cached, replay, true);
     replay_world_init(&uncached, replay, false);
@@ -164,6 +167,9 @@ int replay_check(const struct replay *replay)
         n.ends[a.result.end]++;
         n.signals += a.result.signal;
         n.guessed += a.result.guessed;
+        if (print_odd && (a.result.guessed ||
+                          (a.result.end != UNWIND_COMPLETE && a.result.end != UNWIND_TRUNCATED)))
+            print_walk(replay, &replay->samples[i], "cached", &a);
         if ((!same(&a, &b) || !same_as_libdw(&a, &w, &n.beyond)) && n.differing++ == 0)
             print_difference(replay, i, &a, &b, &w);
     }
