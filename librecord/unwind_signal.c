@@ -53,6 +53,7 @@ int recordint_walk_sigreturn(struct walk *w)
         else if (reg == sp || reg == reg_pc(w->arch))
             return (int)recordint_walk_unreadable(w, at);
     }
+    interrupted.value[reg_pc(w->arch)] &= ~w->pac_mask;
     w->regs = interrupted;
     recordint_walk_interrupted(w, signal_sp);
     return WALK_ON;
