@@ -179,7 +179,8 @@ static inline int step_x86(struct walk *w, const struct rule *rule)
     int end = simple_cfa(w, rule, &cfa);
     bool copied;
 
-    if (end != WALK_ON)
+    if (end != WALK_ON &&
+        !(end == UNWIND_OVERFLOW && rule->kind == RULE_PLT)) /* expressions wrap */
         return end;
     if (rule->kind == RULE_PLT && (regs->value[REG_X86_RIP] & 15) >= (uint64_t)rule->saved[0])
         cfa += UINT64_C(1) << rule->saved[1];
