@@ -185,22 +185,29 @@ static bool x86_rule(const struct cfi_row *row, struct rule *out)
 
 static bool aarch64_rule(const struct cfi_row *row, struct rule *out)
 {
-    int16_t offset;
+    int16_t offset[RULE_A64_SAVED];
 
     if (row->return_register != REG_A64_LR || row->cfa_is_expression)
         return false;
-    if (!is_default(ARCH_AARCH64, REG_A64_LR, &row->reg[REG_A64_LR])) {
-        if (!word_offset(&row->reg[REG_A64_LR], &offset))
-            return false;
-        note_saved(out, RULE_RETURN, offset);
-    }
     for (unsigned reg = 0; reg <= REG_A64_SP; reg++) {
-        if (reg == REG_A64_LR || is_default(ARCH_AARCH64, reg, &row->reg[reg]))
+        unsigned place = reg - RULE_A64_FIRST;
+
+        if (is_default(ARCH_AARCH64, reg, &row->reg[reg]))
             continue;
-        if (reg != REG_A64_FP || !word_offset(&row->reg[reg], &offset))
+        if (!rule_is_callee_saved(ARCH_AARCH64, reg) ||
+            !word_offset(&row->reg[reg], &offset[place]))
             return false;
-        note_saved(out, RULE_A64_FP, offset);
-        out->saved_mask = 1 << RULE_A64_FP;
+        out->a64.saved_mask |= (uint16_t)(1u << place);
+        if (offset[place] < out->a64.lowest)
+            out->a64.lowest = offset[place];
+    }
+    for (unsigned mask = out->a64.saved_mask; mask != 0; mask &= mask - 1) {
+        unsigned place = (unsigned)__builtin_ctz(mask);
+        int above = offset[place] - out->a64.lowest;
+
+        if (above > UINT8_MAX)
+            return false;
+        out->a64.above[place] = (uint8_t)above;
     }
     out->kind = RULE_SIMPLE;
     return true;

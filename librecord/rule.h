@@ -35,20 +35,35 @@ enum {
 enum {
     RULE_SAVED_MAX = 6,
     RULE_RETURN = RULE_SAVED_MAX, /* place of the return address in saved */
-    RULE_A64_FP = 0               /* place of x29 in saved; AArch64 uses no other but RULE_RETURN */
+    RULE_A64_SAVED = 12,          /* x19-x30 */
+    RULE_A64_FIRST = 19           /* the register of bit 0 and of above[0] */
 };
 
-/* saved: words from the CFA, -32768 to -1, of x86-64's rbx, rbp, r12-r15 (AArch64: x29) and of the return address
- * (AArch64: 0, it is in x30); of RULE_REALIGNED, any from its register, but the return address. saved_mask tells which of the first six are saved, the others keep their value.
- * lowest is the smallest of the offsets that count, so that one check covers them all. */
+/* What the two machines keep of the saved registers. Both know the lowest place, so that one check covers all.
+ *
+ * x86-64: saved has words from the CFA, -32768 to -1, of rbx, rbp, r12-r15 and of the return address; of
+ * RULE_REALIGNED, any from its register, but the return address. saved_mask tells which of the first six are saved,
+ * the others keep their value. lowest is the smallest of the offsets that count.
+ *
+ * AArch64: bit n of a64.saved_mask: x19 + n is saved, above[n] words above the word at CFA + 8 * lowest, -32768 to
+ * -1. Without x30 among them the return address is still in it. */
 struct rule {
     uint8_t kind;
     uint8_t flags;
     uint8_t cfa_register;
-    uint8_t saved_mask;
+    uint8_t saved_mask; /* x86-64 */
     int32_t cfa_offset;
-    int16_t saved[RULE_SAVED_MAX + 1];
-    int16_t lowest;
+    union {
+        struct {
+            int16_t saved[RULE_SAVED_MAX + 1];
+            int16_t lowest;
+        };
+        struct {
+            uint16_t saved_mask;
+            int16_t lowest;
+            uint8_t above[RULE_A64_SAVED];
+        } a64;
+    };
 };
 
 _Static_assert(sizeof(struct rule) == 24, "recording 4.1: 24 bytes");

@@ -35,10 +35,10 @@ struct rule_table {
 };
 
 /* By their flags. */
-static const struct rule generic[] = {{RULE_GENERIC, 0, 0, 0, 0, {0}, 0},
-                                      {RULE_GENERIC, 1, 0, 0, 0, {0}, 0},
-                                      {RULE_GENERIC, 2, 0, 0, 0, {0}, 0},
-                                      {RULE_GENERIC, 3, 0, 0, 0, {0}, 0}};
+static const struct rule generic[] = {{.kind = RULE_GENERIC},
+                                      {.kind = RULE_GENERIC, .flags = 1},
+                                      {.kind = RULE_GENERIC, .flags = 2},
+                                      {.kind = RULE_GENERIC, .flags = 3}};
 
 static inline size_t spread(uint64_t key, size_t count)
 {

@@ -15,9 +15,9 @@
 /* The longest _start there is. */
 #define ENTRY_BYTES 64
 
-static const struct rule no_rule = {RULE_NONE, 0, 0, 0, 0, {0}, 0};
-static const struct rule trampoline_rule = {RULE_TRAMPOLINE, 0, 0, 0, 0, {0}, 0};
-static const struct rule sigreturn_rule = {RULE_SIGRETURN, RULE_SIGNAL, 0, 0, 0, {0}, 0};
+static const struct rule no_rule = {.kind = RULE_NONE};
+static const struct rule trampoline_rule = {.kind = RULE_TRAMPOLINE};
+static const struct rule sigreturn_rule = {.kind = RULE_SIGRETURN, .flags = RULE_SIGNAL};
 
 struct lookup {
     const struct rule *rule;
@@ -141,6 +141,7 @@ static uint64_t look_closer(struct walk *w, uint64_t address, struct lookup *at,
     (UINT64_C(0xf000) | UINT64_C(1) << REG_X86_RBX | UINT64_C(1) << REG_X86_RBP | \
      UINT64_C(1) << REG_X86_RSP | UINT64_C(1) << REG_X86_RIP)
 #define A64_KEPT (UINT64_C(0x1fff80000) | UINT64_C(1) << REG_A64_SP)
+#define A64_RETURN (1u << (REG_A64_LR - RULE_A64_FIRST)) /* in saved_mask */
 
 /* The CFA by register and offset: WALK_ON and *out, or an end. */
 static inline int simple_cfa(const struct walk *w, const struct rule *rule, uint64_t *out)
@@ -157,12 +158,12 @@ static inline uint64_t slot_address(uint64_t cfa, int16_t words)
     return cfa + (uint64_t)((int64_t)words * 8);
 }
 
-/* What must be so for all that the rule reads to have been copied. */
-static inline bool all_copied(const struct walk *w, const struct rule *rule, uint64_t cfa)
+/* Whether all words between the rule's lowest one and the CFA were copied. */
+static inline bool all_copied(const struct walk *w, int16_t lowest, uint64_t cfa)
 {
     uint64_t above_start = cfa - w->copy.start;
 
-    return above_start <= w->copy.size && above_start >= (uint64_t)(-(int64_t)rule->lowest * 8);
+    return above_start <= w->copy.size && above_start >= (uint64_t)(-(int64_t)lowest * 8);
 }
 
 static inline uint64_t load_copied(const struct walk *w, uint64_t address)
@@ -180,11 +181,12 @@ static inline int step_x86(struct walk *w, const struct rule *rule)
     int end = simple_cfa(w, rule, &cfa);
     bool copied;
 
-    if (end != WALK_ON)
+    if (end != WALK_ON &&
+        !(end == UNWIND_OVERFLOW && rule->kind == RULE_PLT)) /* expressions wrap */
         return end;
     if (rule->kind == RULE_PLT && (regs->value[REG_X86_RIP] & 15) >= (uint64_t)rule->saved[0])
         cfa += UINT64_C(1) << rule->saved[1];
-    copied = all_copied(w, rule, cfa);
+    copied = all_copied(w, rule->lowest, cfa);
     if (copied) {
         return_address = load_copied(w, slot_address(cfa, rule->saved[RULE_RETURN]));
     } else {
@@ -257,16 +259,21 @@ static int step_realigned(struct walk *w, const struct rule *rule)
 static int step_aarch64(struct walk *w, const struct rule *rule)
 {
     struct regs *regs = &w->regs;
-    uint64_t cfa, return_address = regs->value[REG_A64_LR];
+    uint64_t cfa, lowest, return_address = regs->value[REG_A64_LR];
+    unsigned mask = rule->a64.saved_mask;
     int end = simple_cfa(w, rule, &cfa);
-    bool returns;
+    bool copied, returns;
 
     if (end != WALK_ON)
         return end;
-    if (rule->saved[RULE_RETURN] != 0) {
-        uint64_t at = slot_address(cfa, rule->saved[RULE_RETURN]);
+    lowest = slot_address(cfa, rule->a64.lowest);
+    copied = all_copied(w, rule->a64.lowest, cfa);
+    if ((mask & A64_RETURN) != 0) {
+        uint64_t at = lowest + 8u * rule->a64.above[REG_A64_LR - RULE_A64_FIRST];
 
-        if (!stack_copy_load(&w->copy, at, &return_address))
+        if (copied)
+            return_address = load_copied(w, at);
+        else if (!stack_copy_load(&w->copy, at, &return_address))
             end = (int)recordint_walk_unreadable(w, at);
     } else if (!reg_is_known(regs, REG_A64_LR)) {
         end = UNWIND_NO_RULE;
@@ -281,10 +288,16 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
         return end;
     if (return_address == 0)
         return UNWIND_COMPLETE;
-    if (rule->saved_mask != 0 &&
-        stack_copy_load(&w->copy, slot_address(cfa, rule->saved[RULE_A64_FP]),
-                        &regs->value[REG_A64_FP]))
-        regs->known |= UINT64_C(1) << REG_A64_FP;
+    for (mask &= ~A64_RETURN; mask != 0; mask &= mask - 1) {
+        unsigned place = (unsigned)__builtin_ctz(mask);
+        unsigned reg = RULE_A64_FIRST + place;
+        uint64_t at = lowest + 8u * rule->a64.above[place];
+
+        if (copied)
+            reg_set(regs, reg, load_copied(w, at));
+        else if (stack_copy_load(&w->copy, at, &regs->value[reg])) /* else it keeps its value */
+            regs->known |= UINT64_C(1) << reg;
+    }
     regs->known &= A64_KEPT;
     reg_set(regs, REG_A64_LR, return_address);
     reg_set(regs, REG_A64_SP, cfa);
@@ -382,6 +395,7 @@ static bool begin(struct walk *w, struct unwind_space *space, const struct unwin
     w->arch = input->arch;
     w->pac_mask = input->pac_mask;
     w->regs = input->regs;
+    w->regs.value[reg_pc(input->arch)] &= ~input->pac_mask; /* of a return that failed its check */
     w->copy.bytes = input->stack;
     w->copy.start = input->regs.value[sp];
     w->copy.size = input->stack_size;

@@ -143,5 +143,7 @@ int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias)
     w->leaf = false;
     if (row->signal_frame)
         recordint_walk_interrupted(w, signal_sp);
+    else if (w->arch == ARCH_AARCH64)
+        reg_set(&w->regs, REG_A64_LR, return_address); /* a return leaves it there */
     return WALK_ON;
 }

@@ -15,22 +15,38 @@
 static const uint8_t x86_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 /* mov x8, #139; svc #0 */
 static const uint8_t a64_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+enum { X86_SECOND = 7, A64_SECOND = 4 }; /* where the second instruction begins */
 
 /* siginfo, then struct ucontext: x0-x30, sp and pc follow each other as our numbers do. */
 #define A64_SAVED_AT 312
 
-bool recordint_walk_at_sigreturn(struct walk *w)
+/* Whether the two instructions lie at an address. */
+static bool is_sigreturn(struct walk *w, const struct place *place, uint64_t address)
 {
     const uint8_t *code = w->arch == ARCH_X86_64 ? x86_sigreturn : a64_sigreturn;
     size_t size = w->arch == ARCH_X86_64 ? sizeof x86_sigreturn : sizeof a64_sigreturn;
     uint8_t bytes[sizeof x86_sigreturn];
+
+    return address <= UINT64_MAX - size &&
+           recordint_walk_code(w, place, address + size, bytes, size) == size &&
+           memcmp(bytes, code, size) == 0;
+}
+
+bool recordint_walk_at_sigreturn(struct walk *w)
+{
+    bool x86 = w->arch == ARCH_X86_64;
+    uint64_t pc = walk_pc(w);
     struct place place;
 
     /* Without an image no code is read: of generated code that would be a system call for each frame. */
-    return recordint_walk_place(w, walk_pc(w), &place) && place.range.image != NULL &&
-           walk_pc(w) <= UINT64_MAX - size &&
-           recordint_walk_code(w, &place, walk_pc(w) + size, bytes, size) == size &&
-           memcmp(bytes, code, size) == 0;
+    if (!recordint_walk_place(w, pc, &place) || place.range.image == NULL)
+        return false;
+    if (is_sigreturn(w, &place, pc))
+        return true;
+    /* Between the two, or in the system call: neither moves the stack pointer. */
+    return w->leaf &&
+           (is_sigreturn(w, &place, pc - (x86 ? X86_SECOND : A64_SECOND)) ||
+            is_sigreturn(w, &place, pc - (x86 ? sizeof x86_sigreturn : sizeof a64_sigreturn)));
 }
 
 int recordint_walk_sigreturn(struct walk *w)
@@ -53,6 +69,7 @@ int recordint_walk_sigreturn(struct walk *w)
         else if (reg == sp || reg == reg_pc(w->arch))
             return (int)recordint_walk_unreadable(w, at);
     }
+    interrupted.value[reg_pc(w->arch)] &= ~w->pac_mask;
     w->regs = interrupted;
     recordint_walk_interrupted(w, signal_sp);
     return WALK_ON;

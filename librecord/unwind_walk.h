@@ -64,8 +64,8 @@ static inline bool walk_cfa_advances(const struct walk *w, uint64_t cfa)
 /* unwind_row.c: by a decoded row. bias: runtime address minus address of the file. */
 int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias);
 
-/* unwind_signal.c: whether the code at the pc is the kernel's way back from a signal handler, by its
- * instructions; and the step to what was interrupted, by the kernel's layout of the saved registers. */
+/* unwind_signal.c: whether the code at the pc (of a leaf: or just before it) is the kernel's way back from a signal
+ * handler, by its instructions; and the step to what was interrupted, by the kernel's layout of the saved registers. */
 bool recordint_walk_at_sigreturn(struct walk *w);
 int recordint_walk_sigreturn(struct walk *w);
 /* After a step over a signal frame by any rule: what is known of the frame below holds no more. */

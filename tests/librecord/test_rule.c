@@ -214,6 +214,11 @@ static void a_realigned_frame_needs_no_decoding(void **state)
     assert_int_equal(kind_of(ARCH_X86_64, &row), RULE_GENERIC);
 }
 
+static void save(struct cfi_row *row, unsigned reg, int64_t offset)
+{
+    row->reg[reg] = (struct cfi_rule){.kind = CFI_OFFSET, .offset = offset};
+}
+
 static void aarch64_keeps_its_return_address_in_x30_or_beside_x29(void **state)
 {
     struct cfi_row row = a64_row();
@@ -222,21 +227,87 @@ static void aarch64_keeps_its_return_address_in_x30_or_beside_x29(void **state)
     (void)state;
     recordint_rule_from_row(ARCH_AARCH64, &row, &rule);
     assert_int_equal(rule.kind, RULE_SIMPLE);
-    assert_int_equal(rule.saved[RULE_RETURN], 0);
+    assert_int_equal(rule.cfa_register, REG_A64_SP);
+    assert_int_equal(rule.cfa_offset, 32);
+    assert_int_equal(rule.a64.saved_mask, 0);
 
-    row.reg[REG_A64_FP].kind = CFI_OFFSET;
-    row.reg[REG_A64_FP].offset = -32;
-    row.reg[REG_A64_LR].kind = CFI_OFFSET;
-    row.reg[REG_A64_LR].offset = -24;
+    save(&row, REG_A64_FP, -32);
+    save(&row, REG_A64_LR, -24);
     recordint_rule_from_row(ARCH_AARCH64, &row, &rule);
     assert_int_equal(rule.kind, RULE_SIMPLE);
-    assert_int_equal(rule.saved_mask, 1 << RULE_A64_FP);
-    assert_int_equal(rule.saved[RULE_A64_FP], -4);
-    assert_int_equal(rule.saved[RULE_RETURN], -3);
+    assert_int_equal(rule.a64.saved_mask, 3 << 10);
+    assert_int_equal(rule.a64.lowest, -4);
+    assert_int_equal(rule.a64.above[10], 0);
+    assert_int_equal(rule.a64.above[11], 1);
+}
 
-    row.reg[19].kind = CFI_OFFSET;
-    row.reg[19].offset = -16;
+static void all_registers_that_aarch64_saves_fit(void **state)
+{
+    struct cfi_row row = a64_row();
+    struct rule rule;
+
+    (void)state;
+    for (unsigned reg = 19; reg <= REG_A64_LR; reg++)
+        save(&row, reg, -8 * (int64_t)(1 + (reg * 7) % 12));
+    recordint_rule_from_row(ARCH_AARCH64, &row, &rule);
+    assert_int_equal(rule.kind, RULE_SIMPLE);
+    assert_int_equal(rule.a64.saved_mask, 0xfff);
+    assert_int_equal(rule.a64.lowest, -12);
+    for (unsigned reg = 19; reg <= REG_A64_LR; reg++)
+        assert_int_equal(rule.a64.lowest + rule.a64.above[reg - 19], -(int)(1 + (reg * 7) % 12));
+}
+
+static void what_does_not_fit_on_aarch64_is_generic(void **state)
+{
+    struct cfi_row row = a64_row();
+
+    (void)state;
+    save(&row, REG_A64_LR, -8);
+    save(&row, 19, -8 - 255 * 8);
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_SIMPLE);
+    save(&row, 19, -8 - 256 * 8); /* too far from the others */
     assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    save(&row, REG_A64_LR, -8 - 250 * 8);
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_SIMPLE);
+    save(&row, REG_A64_LR, (int64_t)INT16_MIN * 8 + 8);
+    save(&row, 19, (int64_t)INT16_MIN * 8);
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_SIMPLE);
+    save(&row, 19, (int64_t)INT16_MIN * 8 - 8);
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    save(&row, 19, 0); /* above the frame */
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    save(&row, 19, -12);
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+
+    row = a64_row();
+    save(&row, 18, -8); /* nobody's to restore, but the row does */
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    row = a64_row();
+    save(&row, REG_A64_SP, -8);
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    row = a64_row();
+    row.reg[20].kind = CFI_UNDEFINED;
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    row.reg[20].kind = CFI_SAME_VALUE;
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_SIMPLE);
+    row.reg[REG_A64_LR] = (struct cfi_rule){.kind = CFI_REGISTER, .reg = 16};
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+    row = a64_row();
+    row.return_register = 29;
+    assert_int_equal(kind_of(ARCH_AARCH64, &row), RULE_GENERIC);
+}
+
+static void a_signed_return_address_changes_no_rule(void **state)
+{
+    struct cfi_row row = a64_row();
+    struct rule plain, with_signature;
+
+    (void)state;
+    save(&row, REG_A64_LR, -8);
+    recordint_rule_from_row(ARCH_AARCH64, &row, &plain);
+    row.return_address_signed = true;
+    recordint_rule_from_row(ARCH_AARCH64, &row, &with_signature);
+    assert_memory_equal(&plain, &with_signature, sizeof plain);
 }
 
 int main(void)
@@ -250,6 +321,9 @@ int main(void)
         cmocka_unit_test(the_expression_of_a_plt_is_recognised),
         cmocka_unit_test(a_realigned_frame_needs_no_decoding),
         cmocka_unit_test(aarch64_keeps_its_return_address_in_x30_or_beside_x29),
+        cmocka_unit_test(all_registers_that_aarch64_saves_fit),
+        cmocka_unit_test(what_does_not_fit_on_aarch64_is_generic),
+        cmocka_unit_test(a_signed_return_address_changes_no_rule),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

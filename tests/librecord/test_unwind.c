@@ -124,17 +124,22 @@ static void expect_frame(const struct world *w, size_t i, uint64_t address, uint
 }
 
 /* Rules of x86-64. */
-#define SIMPLE(reg, offset)                                        \
-    {                                                              \
-        RULE_SIMPLE, 0, reg, 0, offset, {0, 0, 0, 0, 0, 0, -1}, -1 \
+#define SIMPLE(reg, offset)                                                 \
+    {                                                                       \
+        .kind = RULE_SIMPLE, .cfa_register = (reg), .cfa_offset = (offset), \
+        .saved = {[RULE_RETURN] = -1}, .lowest = -1                         \
     }
 
 static const struct rule no_frame = SIMPLE(REG_X86_RSP, 8);
 static const struct rule one_word = SIMPLE(REG_X86_RSP, 16);
-static const struct rule rbp_frame = {
-    RULE_SIMPLE, 0, REG_X86_RBP, 1 << 1, 16, {0, -2, 0, 0, 0, 0, -1}, -2};
-static const struct rule stop = {RULE_STOP, 0, 0, 0, 0, {0}, 0};
-static const struct rule none = {RULE_NONE, 0, 0, 0, 0, {0}, 0};
+static const struct rule rbp_frame = {.kind = RULE_SIMPLE,
+                                      .cfa_register = REG_X86_RBP,
+                                      .saved_mask = 1 << 1,
+                                      .cfa_offset = 16,
+                                      .saved = {0, -2, 0, 0, 0, 0, -1},
+                                      .lowest = -2};
+static const struct rule stop = {.kind = RULE_STOP};
+static const struct rule none = {.kind = RULE_NONE};
 
 /* ---- ends ---- */
 
@@ -299,8 +304,12 @@ static void a_return_address_in_the_uprobes_trampoline_ends_the_walk(void **stat
 static void saved_registers_are_the_callers(void **state)
 {
     struct world *w = *state;
-    static const struct rule saves = {
-        RULE_SIMPLE, 0, REG_X86_RSP, 0x3f, 64, {-2, -3, -4, -5, -6, -7, -1}, -7};
+    static const struct rule saves = {.kind = RULE_SIMPLE,
+                                      .cfa_register = REG_X86_RSP,
+                                      .saved_mask = 0x3f,
+                                      .cfa_offset = 64,
+                                      .saved = {-2, -3, -4, -5, -6, -7, -1},
+                                      .lowest = -7};
     static const uint8_t reg[] = {REG_X86_RBX, REG_X86_RBP, 12, 13, 14, 15};
     struct rule uses = SIMPLE(0, 16);
 
@@ -321,7 +330,11 @@ static void saved_registers_are_the_callers(void **state)
 static void the_plt_pushes_a_word_more_from_some_byte_on(void **state)
 {
     struct world *w = *state;
-    static const struct rule plt = {RULE_PLT, 0, REG_X86_RSP, 0, 8, {11, 3, 0, 0, 0, 0, -1}, -1};
+    static const struct rule plt = {.kind = RULE_PLT,
+                                    .cfa_register = REG_X86_RSP,
+                                    .cfa_offset = 8,
+                                    .saved = {11, 3, 0, 0, 0, 0, -1},
+                                    .lowest = -1};
 
     w->stack[0] = CODE + 0x101;
     w->stack[1] = CODE + 0x201;
@@ -338,8 +351,12 @@ static void the_plt_pushes_a_word_more_from_some_byte_on(void **state)
 static void a_saved_register_below_the_stack_pointer_keeps_its_value(void **state)
 {
     struct world *w = *state;
-    static const struct rule popped = {
-        RULE_SIMPLE, 0, REG_X86_RSP, 1 << 1, 8, {0, -2, 0, 0, 0, 0, -1}, -2};
+    static const struct rule popped = {.kind = RULE_SIMPLE,
+                                       .cfa_register = REG_X86_RSP,
+                                       .saved_mask = 1 << 1,
+                                       .cfa_offset = 8,
+                                       .saved = {0, -2, 0, 0, 0, 0, -1},
+                                       .lowest = -2};
 
     rule_at(w, CODE, &popped);
     w->stack[0] = CODE + 0x101;
@@ -723,9 +740,12 @@ static void the_kernels_signal_frame_is_known_without_unwind_data(void **state)
 
 #define PAC UINT64_C(0x007f000000000000)
 
-static const struct rule a64_leaf = {RULE_SIMPLE, 0, REG_A64_SP, 0, 0, {0}, 0};
+static const struct rule a64_leaf = {.kind = RULE_SIMPLE, .cfa_register = REG_A64_SP};
 static const struct rule a64_frame = {
-    RULE_SIMPLE, 0, REG_A64_SP, 1 << RULE_A64_FP, 32, {-4, 0, 0, 0, 0, 0, -3}, -4};
+    .kind = RULE_SIMPLE,
+    .cfa_register = REG_A64_SP,
+    .cfa_offset = 32,
+    .a64 = {.saved_mask = 1u << 10 | 1u << 11, .lowest = -4, .above = {[10] = 0, [11] = 1}}};
 
 static void begin_a64(struct world *w)
 {
@@ -756,7 +776,8 @@ static void a_leaf_of_aarch64_returns_to_x30_and_its_callers_to_the_stack(void *
 static void x30_is_the_return_address_of_leaves_only(void **state)
 {
     struct world *w = *state;
-    static const struct rule unsaved = {RULE_SIMPLE, 0, REG_A64_SP, 0, 16, {0}, 0};
+    static const struct rule unsaved = {
+        .kind = RULE_SIMPLE, .cfa_register = REG_A64_SP, .cfa_offset = 16};
 
     begin_a64(w);
     rule_at(w, CODE, &a64_leaf);
