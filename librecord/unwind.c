@@ -339,7 +339,7 @@ static int step_guessed(struct walk *w, uint64_t address, bool mapped)
     if (mapped && w->leaf && is_entry(w, address))
         return UNWIND_COMPLETE;
     /* A jump to nowhere has just been a call: its frame pointer is still the caller's, who would be lost. */
-    if (mapped)
+    if (mapped && !(w->leaf && recordint_walk_is_frameless(w)))
         end = recordint_walk_frame_pointer(w);
     if (end == UNWIND_NO_RULE && w->leaf)
         end = recordint_walk_top_of_stack(w);

@@ -10,6 +10,12 @@
 /* The longest call that is recognised: opcode, ModRM, SIB, 4 bytes of displacement. */
 #define X86_CALL_MAX 7
 
+/* In so many bytes a function that keeps a frame pointer has set it up, having saved some registers. */
+#define FUNCTION_BEGIN 40
+
+/* A function without any frame is short. */
+#define FRAMELESS_BYTES 4096
+
 size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t address,
                            uint8_t *out, size_t size)
 {
@@ -162,11 +168,46 @@ static void become_caller(struct walk *w, uint64_t return_address, uint64_t cfa)
     w->guessed = true;
 }
 
+/* Whether the function that begins at an address sets up a frame pointer, as far as its first instructions tell: by mov
+ * or lea from the stack pointer. A jump to another function, or code that cannot be read, may. */
+static bool may_keep_frame_pointer(struct walk *w, uint64_t function)
+{
+    uint8_t code[FUNCTION_BEGIN];
+    struct place place;
+    size_t size = sizeof code;
+
+    if (w->arch == ARCH_AARCH64 || !recordint_walk_place(w, function, &place))
+        return true;
+    if (size > place.range.end - function)
+        size = (size_t)(place.range.end - function);
+    if (recordint_walk_code(w, &place, function + size, code, size) != size || is_jump(w, function))
+        return true;
+    for (size_t i = 0; i + 4 <= size; i++) {
+        const uint8_t *c = code + i;
+
+        if (c[0] == 0x48 && ((c[1] == 0x89 && c[2] == 0xe5) || (c[1] == 0x8b && c[2] == 0xec) ||
+                             (c[1] == 0x8d && (c[2] == 0x6c || c[2] == 0xac) && c[3] == 0x24)))
+            return true;
+    }
+    return false;
+}
+
+/* What the call before a return address calls; 0: not known. */
+static uint64_t called_before(struct walk *w, uint64_t return_address)
+{
+    struct place place;
+    uint64_t target = 0;
+
+    if (recordint_walk_place(w, return_address - 1, &place))
+        call_before(w, &place, return_address, &target);
+    return target;
+}
+
 int recordint_walk_frame_pointer(struct walk *w)
 {
     unsigned fp = w->arch == ARCH_X86_64 ? REG_X86_RBP : REG_A64_FP;
     uint64_t frame = w->regs.value[fp];
-    uint64_t caller_frame, return_address;
+    uint64_t caller_frame, return_address, called;
 
     if (!reg_is_known(&w->regs, fp))
         return UNWIND_NO_RULE;
@@ -187,6 +228,9 @@ int recordint_walk_frame_pointer(struct walk *w)
         return caller_frame == 0 ? UNWIND_COMPLETE : UNWIND_NULL_RETURN;
     if (!recordint_walk_plausible_return(w, return_address, walk_pc(w), true))
         return UNWIND_NO_RULE;
+    called = called_before(w, return_address);
+    if (called != 0 && !may_keep_frame_pointer(w, called))
+        return UNWIND_NO_RULE;
     w->regs.known = 0; /* what the frame saved elsewhere is not known */
     reg_set(&w->regs, fp, caller_frame);
     /* AArch64 has the pair at the bottom of the frame: its end is not known, nor is sp. */
@@ -194,6 +238,19 @@ int recordint_walk_frame_pointer(struct walk *w)
         reg_set(&w->regs, REG_X86_RSP, frame + 16);
     become_caller(w, return_address, w->arch == ARCH_X86_64 ? frame + 16 : frame + 1);
     return WALK_ON;
+}
+
+bool recordint_walk_is_frameless(struct walk *w)
+{
+    uint64_t return_address, called, pc = walk_pc(w);
+
+    if (w->arch != ARCH_X86_64 || !reg_is_known(&w->regs, REG_X86_RSP) ||
+        !stack_copy_load(&w->copy, w->regs.value[REG_X86_RSP], &return_address) ||
+        return_address == 0)
+        return false;
+    called = called_before(w, return_address);
+    return called != 0 && called <= pc && pc - called < FRAMELESS_BYTES &&
+           !may_keep_frame_pointer(w, called);
 }
 
 int recordint_walk_top_of_stack(struct walk *w)

@@ -74,6 +74,9 @@ void recordint_walk_interrupted(struct walk *w, uint64_t signal_sp);
 /* unwind_fp.c: without unwind data. */
 int recordint_walk_frame_pointer(struct walk *w);
 int recordint_walk_top_of_stack(struct walk *w); /* leaf frames only */
+/* Whether a leaf's function has no frame, so that the frame pointer is its caller's: it was called by name, a moment ago by
+ * where the return address lies, and does not set one up. */
+bool recordint_walk_is_frameless(struct walk *w);
 
 /* size bytes of code before an address, fewer where the mapping begins; returns how many, 0: not readable. */
 size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t address,
