@@ -59,6 +59,24 @@ int recordint_process_end(struct record_session *s, struct process *p, uint64_t 
     return rc;
 }
 
+void recordint_processes_sweep_files(struct record_session *s)
+{
+    struct spool_module m;
+    struct process *p;
+    size_t at = 0;
+
+    if (!recordint_image_files_due(s->files))
+        return;
+    while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
+        size_t mapping = 0;
+
+        while (spool_mappings_next(s->mappings, p->pid, &mapping, &m) > 0)
+            recordint_image_files_mapped(s->files, &m);
+        recordint_process_renew(s, p); /* cached answers may point to what goes */
+    }
+    recordint_image_files_sweep(s->files);
+}
+
 void recordint_processes_free(struct record_session *s)
 {
     struct process *p;

@@ -216,7 +216,7 @@ static int prepare(struct record_session *s)
         .exclude_guest = true,
     };
     s->files_limit = recordint_limits_raise_files();
-    s->files = recordint_image_files_new();
+    s->files = recordint_image_files_new(s->files_limit);
     s->cache = recordint_unwind_cache_new();
     s->unwound = calloc(RECORD_DEPTH_MAX, sizeof *s->unwound);
     s->frames = calloc(RECORD_DEPTH_MAX + 1, sizeof *s->frames);
