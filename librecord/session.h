@@ -171,8 +171,8 @@ int recordint_process_read_maps(struct record_session *s, struct process *p, boo
                                 uint64_t time_ns, bool *added);
 /* After an exec: nothing of before holds. */
 int recordint_process_exec(struct record_session *s, struct process *p, uint64_t time_ns);
-/* A fork: the child starts as its parent is. */
-int recordint_process_fork(struct record_session *s, struct process *parent, struct thread *by,
+/* A fork: the child starts as its parent is, under the name of the thread that made it ("": not known). */
+int recordint_process_fork(struct record_session *s, struct process *parent, const char *name,
                            pid_t child, uint64_t time_ns);
 int recordint_process_set_python(struct record_session *s, struct process *p, bool on,
                                  uint64_t time_ns);
