@@ -32,8 +32,9 @@ bool recordint_image_get(const struct image *image, uint64_t offset, void *out, 
         memcpy(out, image->memory + offset, size);
         return true;
     }
+    int fd = file_source_fd(image->file);
     for (size_t done = 0; done < size;) {
-        ssize_t n = pread(image->fd, (uint8_t *)out + done, size - done, (off_t)(offset + done));
+        ssize_t n = pread(fd, (uint8_t *)out + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -62,7 +63,7 @@ bool recordint_image_lazy(const struct image *image, uint64_t offset, uint64_t s
     if (size == 0 || offset > image->size || size > image->size - offset)
         return false;
     if (image->memory == NULL)
-        return recordint_lazy_open_fd(b, image->fd, offset, (size_t)size);
+        return recordint_lazy_open_file(b, image->file, offset, (size_t)size);
     recordint_lazy_open_memory(b, image->memory + offset, (size_t)size);
     return true;
 }
@@ -175,13 +176,16 @@ int recordint_image_open_fd(int fd, struct image **out)
     if (image == NULL)
         return -1;
     image->size = (uint64_t)st.st_size;
-    image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (image->fd < 0) {
+    image->file = calloc(1, sizeof(*image->file));
+    int own = image->file != NULL ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own < 0) {
         int error = errno;
+        free(image->file);
         free(image);
         errno = error;
         return -1;
     }
+    image->file->fd = own;
     return open_image(image, out);
 }
 
@@ -190,7 +194,6 @@ int recordint_image_open_memory(const void *data, size_t size, struct image **ou
     struct image *image = calloc(1, sizeof(*image));
     if (image == NULL)
         return -1;
-    image->fd = -1;
     image->size = size;
     image->memory = malloc(size + 1);
     if (image->memory == NULL) {
@@ -208,11 +211,32 @@ void recordint_image_free(struct image *image)
     if (image == NULL)
         return;
     recordint_cfi_tables_free(image->cfi);
-    if (image->fd >= 0)
-        close(image->fd);
+    recordint_image_close_file(image);
+    free(image->file);
     free(image->memory);
     free(image->segments);
     free(image);
+}
+
+int recordint_image_fd(const struct image *image)
+{
+    return image->file != NULL ? image->file->fd : -1;
+}
+
+void recordint_image_close_file(struct image *image)
+{
+    if (recordint_image_fd(image) < 0)
+        return;
+    close(image->file->fd);
+    image->file->fd = -1;
+}
+
+void recordint_image_set_reopen(struct image *image, int (*reopen)(void *user), void *user)
+{
+    if (image->file == NULL)
+        return;
+    image->file->reopen = reopen;
+    image->file->user = user;
 }
 
 uint64_t recordint_image_entry(const struct image *image)

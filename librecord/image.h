@@ -26,6 +26,13 @@ int recordint_image_open_fd(int fd, struct image **out);
 int recordint_image_open_memory(const void *data, size_t size, struct image **out);
 void recordint_image_free(struct image *image); /* accepts NULL */
 
+/* The file's descriptor is the image's own. It may be closed for a while: what has been read stays, and reopen
+ * gives a new one, the image's then, when more is needed; -1: what is missing is as good as not there. An image of
+ * memory has none: -1. */
+int recordint_image_fd(const struct image *image); /* -1: it is closed */
+void recordint_image_close_file(struct image *image);
+void recordint_image_set_reopen(struct image *image, int (*reopen)(void *user), void *user);
+
 enum arch recordint_image_arch(const struct image *image);
 
 /* The address at which its process begins (a program, the dynamic loader); 0: none. */

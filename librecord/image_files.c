@@ -1,48 +1,230 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the file of a mapping is looked for, in this order: the mapping's own link (map_files, also of deleted
- * files; needs privileges), the path as the process sees it, its program, the path as another target and as we see it,
- * and at last the process's memory, which has all of the file that unwinding needs. A file with another inode is
- * another file.
+ * Which files of mappings are kept, and which of these are open. A file that is mapped stays, with the rules that were
+ * made of it; of those that are not, the latest used. How many are kept follows from how many are mapped, as does
+ * how often that is looked at. Descriptors have a limit of their own: the file that was not asked for longest is closed
+ * and, when more of it is needed, opened again as it was opened first.
  */
 #include "image_files.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "procfs.h"
+#include "image_open.h"
 
-/* Of a file rebuilt from memory; larger ones are left alone. */
-#define MEMORY_IMAGE_MAX ((uint64_t)256 << 20)
 #define TRIES 2
+/* Without a free descriptor none is looked for at each question. */
+#define REFUSED_PAUSE 256
+/* Files that nobody maps are kept in this number: programs that are run again and again. */
+#define UNMAPPED_KEPT 64
+#define DESCRIPTORS_MIN 4
+#define DESCRIPTORS_MAX 256
+
+/* Whether what an inode contains is what it contained. */
+struct version {
+    uint64_t device, inode, size;
+    struct timespec modified, changed;
+};
 
 struct entry {
-    uint64_t inode;
+    uint64_t inode; /* 0: the path counts */
     uint64_t inode_gen;
     uint32_t dev_major, dev_minor;
-    char *path; /* counts where there is no inode */
-    uint64_t path_hash;
+    uint64_t path_hash; /* where it counts */
+    struct image_files *files;
+    struct spool_module latest; /* mapping asked for; its path is ours */
+    pid_t other_root;
+    uint32_t newest_id; /* of its mappings */
     unsigned failures;
+    bool mapped;
+    uint64_t used; /* when it was asked for last, by the count of questions */
+    struct version version;
     struct image_file file;
     struct entry *next;
+};
+
+/* Replaced ones, of which rules may be in use still. */
+struct stale {
+    struct image *image;
+    struct rule_table *rules;
+    struct stale *next;
 };
 
 #define BUCKETS 1024
 
 struct image_files {
     struct entry *buckets[BUCKETS];
+    size_t count;
+    size_t count_due; /* at that number a sweep is due */
+    struct stale *stale;
+    uint64_t questions;
+    struct entry *open[DESCRIPTORS_MAX];
+    size_t open_count, open_max;
+    uint64_t pause_until; /* by the count of questions */
+    bool refused;         /* and not told */
 };
 
-struct image_files *recordint_image_files_new(void)
+static size_t due_after(size_t kept)
 {
-    return calloc(1, sizeof(struct image_files));
+    return 2 * (kept > UNMAPPED_KEPT ? kept : UNMAPPED_KEPT);
+}
+
+struct image_files *recordint_image_files_new(uint64_t descriptors)
+{
+    struct image_files *files = calloc(1, sizeof *files);
+
+    if (files == NULL)
+        return NULL;
+    files->count_due = due_after(0);
+    files->open_max = descriptors / 4 > DESCRIPTORS_MAX   ? DESCRIPTORS_MAX
+                      : descriptors / 4 < DESCRIPTORS_MIN ? DESCRIPTORS_MIN
+                                                          : (size_t)(descriptors / 4);
+    return files;
+}
+
+/* ---- descriptors ---- */
+
+static void close_at(struct image_files *files, size_t at)
+{
+    recordint_image_close_file(files->open[at]->file.image);
+    files->open[at] = files->open[--files->open_count];
+}
+
+static void close_unused(struct image_files *files)
+{
+    size_t oldest = 0;
+
+    for (size_t i = 1; i < files->open_count; i++)
+        if (files->open[i]->used < files->open[oldest]->used)
+            oldest = i;
+    close_at(files, oldest);
+}
+
+static void forget_open(struct entry *e)
+{
+    struct image_files *files = e->files;
+
+    for (size_t i = 0; i < files->open_count; i++) {
+        if (files->open[i] == e) {
+            files->open[i] = files->open[--files->open_count];
+            return;
+        }
+    }
+}
+
+/* Makes room for one more, which the caller is to open and to add. */
+static void make_room(struct image_files *files)
+{
+    while (files->open_count >= files->open_max)
+        close_unused(files);
+}
+
+/* Lowers the limit to half of what is open: others need descriptors, too. Returns false when none is open. */
+static bool give_back(struct image_files *files)
+{
+    size_t wanted = files->open_count / 2;
+
+    if (files->open_count == 0)
+        return false;
+    files->open_max = wanted > DESCRIPTORS_MIN ? wanted : DESCRIPTORS_MIN;
+    while (files->open_count > wanted)
+        close_unused(files);
+    return true;
+}
+
+/* Opens the file of the entry's latest mapping, a descriptor of the caller's. */
+static int open_latest(struct entry *e)
+{
+    struct image_files *files = e->files;
+    bool short_of_files;
+    int fd;
+
+    make_room(files);
+    do {
+        fd = recordint_image_open_mapped(&e->latest, e->other_root, &short_of_files);
+    } while (fd < 0 && short_of_files && give_back(files));
+    if (fd < 0 && short_of_files) {
+        files->refused = true;
+        files->pause_until = files->questions + REFUSED_PAUSE;
+    }
+    return fd;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool read_version(int fd, struct version *out)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return false;
+    *out = (struct version){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
+                            st.st_mtim, st.st_ctim};
+    return true;
+}
+
+/* The time of a change is not that of the bytes: it is another when a file is deleted or renamed. */
+static bool same_bytes(const struct version *a, const struct version *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           same_time(&a->modified, &b->modified);
+}
+
+/* struct file_source's reopen. */
+static int reopen(void *user)
+{
+    struct entry *e = user;
+    struct version now;
+    int fd;
+
+    if (e->files->questions < e->files->pause_until)
+        return -1;
+    fd = open_latest(e);
+    if (fd < 0)
+        return -1;
+    if (!read_version(fd, &now) || !same_bytes(&now, &e->version)) {
+        close(fd);
+        return -1;
+    }
+    e->files->open[e->files->open_count++] = e;
+    return fd;
+}
+
+/* ---- entries ---- */
+
+static void drop_image(struct entry *e)
+{
+    forget_open(e);
+    recordint_rule_table_free(e->file.rules);
+    recordint_image_free(e->file.image);
+    e->file = (struct image_file){0};
+}
+
+static void entry_free(struct entry *e)
+{
+    drop_image(e);
+    free((char *)(uintptr_t)e->latest.path);
+    free(e);
+}
+
+static void free_stale(struct image_files *files)
+{
+    while (files->stale != NULL) {
+        struct stale *s = files->stale;
+
+        files->stale = s->next;
+        recordint_rule_table_free(s->rules);
+        recordint_image_free(s->image);
+        free(s);
+    }
 }
 
 void recordint_image_files_free(struct image_files *files)
@@ -54,12 +236,10 @@ void recordint_image_files_free(struct image_files *files)
             struct entry *e = files->buckets[i];
 
             files->buckets[i] = e->next;
-            recordint_rule_table_free(e->file.rules);
-            recordint_image_free(e->file.image);
-            free(e->path);
-            free(e);
+            entry_free(e);
         }
     }
+    free_stale(files);
     free(files);
 }
 
@@ -86,219 +266,76 @@ static bool same_generation(uint64_t a, uint64_t b)
     return a == b || a == 0 || b == 0;
 }
 
-static struct entry *find_entry(struct image_files *files, const struct spool_module *m)
+static struct entry **bucket_of(struct image_files *files, const struct spool_module *m,
+                                uint64_t path_hash)
 {
-    uint64_t text = m->inode == 0 ? hash_text(m->path) : 0;
     uint64_t h =
-        (m->inode ^ text ^ (uint64_t)m->dev_minor << 20) * UINT64_C(0x9e3779b97f4a7c15) >> 54;
-    struct entry **bucket = &files->buckets[h % BUCKETS];
-    struct entry *e;
+        (m->inode ^ path_hash ^ (uint64_t)m->dev_minor << 20) * UINT64_C(0x9e3779b97f4a7c15) >> 54;
 
-    for (e = *bucket; e != NULL; e = e->next)
-        if (e->inode == m->inode && e->dev_major == m->dev_major && e->dev_minor == m->dev_minor &&
-            same_generation(e->inode_gen, m->inode_gen) && e->path_hash == text &&
-            (m->inode != 0 || strcmp(e->path, m->path) == 0))
-            return e;
-    e = calloc(1, sizeof *e);
-    if (e == NULL)
-        return NULL;
-    e->inode = m->inode;
-    e->inode_gen = m->inode_gen;
-    e->dev_major = m->dev_major;
-    e->dev_minor = m->dev_minor;
-    e->path_hash = text;
-    if (m->inode == 0 && (e->path = strdup(m->path)) == NULL) {
-        free(e);
-        return NULL;
+    return &files->buckets[h % BUCKETS];
+}
+
+static uint64_t path_hash(const struct spool_module *m)
+{
+    return m->inode == 0 ? hash_text(m->path) : 0;
+}
+
+static bool is_of(const struct entry *e, const struct spool_module *m, uint64_t hash)
+{
+    return e->inode == m->inode && e->dev_major == m->dev_major && e->dev_minor == m->dev_minor &&
+           same_generation(e->inode_gen, m->inode_gen) && e->path_hash == hash &&
+           (m->inode != 0 || strcmp(e->latest.path, m->path) == 0);
+}
+
+/* Keeps where the file is to be looked for. False: out of memory. */
+static bool set_latest(struct entry *e, const struct spool_module *m, pid_t other_root)
+{
+    const char *path = e->latest.path;
+
+    if (path == NULL || strcmp(path, m->path) != 0) {
+        path = strdup(m->path);
+        if (path == NULL)
+            return false;
+        free((char *)(uintptr_t)e->latest.path);
     }
-    e->next = *bucket;
-    *bucket = e;
-    return e;
-}
-
-/* Opens a path when it is a regular file with the mapping's inode. The device is not compared: file systems
- * with subvolumes or layers show another one in mappings than in stat. */
-static int open_same(const char *path, const struct spool_module *m)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (m->inode == 0 || st.st_ino == m->inode))
-        return fd;
-    close(fd);
-    return -1;
-}
-
-static int open_file(const struct spool_module *m, pid_t other_root)
-{
-    char path[4096 + 64];
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)m->pid, m->start,
-             m->end);
-    fd = open_same(path, m);
-    if (fd >= 0 || m->path[0] != '/')
-        return fd;
-    if (snprintf(path, sizeof path, "/proc/%d/root%s", (int)m->pid, m->path) < (int)sizeof path)
-        fd = open_same(path, m);
-    if (fd < 0) {
-        snprintf(path, sizeof path, "/proc/%d/exe", (int)m->pid);
-        fd = m->inode != 0 ? open_same(path, m) : -1;
-    }
-    if (fd < 0 && other_root > 0 && other_root != m->pid &&
-        snprintf(path, sizeof path, "/proc/%d/root%s", (int)other_root, m->path) < (int)sizeof path)
-        fd = open_same(path, m);
-    if (fd < 0)
-        fd = open_same(m->path, m);
-    return fd;
-}
-
-/* ---- out of the process's memory ---- */
-
-struct rebuilt {
-    uint8_t *bytes;
-    uint64_t size;
-    uint64_t header; /* where the file's beginning is mapped; 0: it is not */
-};
-
-/* Whether a line of the maps shows a part of the mapping's file (or of the vdso). */
-static bool shows_file(const struct procfs_map *line, const struct spool_module *m)
-{
-    if (m->inode == 0)
-        return line->start == m->start && strcmp(line->path, m->path) == 0;
-    return line->inode == m->inode && strcmp(line->path, m->path) == 0;
-}
-
-/* Reads one mapping to where it lies in the file. What cannot be read stays zero. */
-static void read_part(int mem, const struct procfs_map *line, uint64_t offset, struct rebuilt *out)
-{
-    uint64_t size = line->end - line->start;
-    uint64_t done = 0;
-
-    while (done < size) {
-        ssize_t n =
-            pread(mem, out->bytes + offset + done, size - done, (off_t)(line->start + done));
-
-        if (n <= 0)
-            break;
-        done += (uint64_t)n;
-    }
-}
-
-static uint64_t part_offset(const struct procfs_map *line, const struct spool_module *m)
-{
-    return m->inode == 0 ? 0 : line->file_offset; /* the vdso's offset is its address or 0 */
-}
-
-/* Whether what is mapped is an ELF file at all. Generated code often lies in large sparse files without a name: to
- * read these costs time, and memory here as well as in the process. */
-static bool begins_as_elf(int mem, const struct rebuilt *file)
-{
-    char magic[SELFMAG];
-
-    return file->header != 0 &&
-           pread(mem, magic, sizeof magic, (off_t)file->header) == (ssize_t)sizeof magic &&
-           memcmp(magic, ELFMAG, SELFMAG) == 0;
-}
-
-/* The file's pages as far as the process maps them, each at its offset: headers, code and unwind tables are
- * among them. */
-static bool rebuild(const struct spool_module *m, struct rebuilt *out)
-{
-    struct procfs_maps *maps = NULL;
-    struct procfs_map line;
-    char path[64];
-    int mem;
-
-    *out = (struct rebuilt){NULL, 0, 0};
-    if (recordint_procfs_maps_open(m->pid, &maps) != 0)
-        return false;
-    while (recordint_procfs_maps_next(maps, &line) > 0) {
-        uint64_t offset = part_offset(&line, m), size = line.end - line.start;
-
-        if (shows_file(&line, m) && size <= MEMORY_IMAGE_MAX && offset <= MEMORY_IMAGE_MAX - size &&
-            offset + size > out->size)
-            out->size = offset + size;
-        if (shows_file(&line, m) && offset == 0)
-            out->header = line.start;
-    }
-    recordint_procfs_maps_free(maps);
-    if (out->size == 0)
-        return false;
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)m->pid);
-    mem = open(path, O_RDONLY | O_CLOEXEC);
-    if (mem < 0)
-        return false;
-    out->bytes = begins_as_elf(mem, out) ? calloc(1, out->size) : NULL;
-    if (out->bytes == NULL || recordint_procfs_maps_open(m->pid, &maps) != 0) {
-        close(mem);
-        free(out->bytes);
-        return false;
-    }
-    while (recordint_procfs_maps_next(maps, &line) > 0) {
-        uint64_t offset = part_offset(&line, m), size = line.end - line.start;
-
-        if (shows_file(&line, m) && size <= out->size && offset <= out->size - size)
-            read_part(mem, &line, offset, out);
-    }
-    recordint_procfs_maps_free(maps);
-    close(mem);
+    e->latest = *m;
+    e->latest.path = path;
+    e->other_root = other_root;
     return true;
 }
 
-/* Our own vdso is the same for all processes of this boot, if the size is the same (32-bit ones differ). */
-static struct image *own_vdso(const struct spool_module *m)
+static struct entry *find_entry(struct image_files *files, const struct spool_module *m,
+                                pid_t other_root)
 {
-    struct spool_module own = *m;
-    struct procfs_maps *maps;
-    struct procfs_map line;
-    struct image *image = NULL;
+    uint64_t hash = path_hash(m);
+    struct entry **bucket = bucket_of(files, m, hash);
+    struct entry *e = *bucket;
 
-    if (recordint_procfs_maps_open(getpid(), &maps) != 0)
+    while (e != NULL && !is_of(e, m, hash))
+        e = e->next;
+    if (e != NULL)
+        return set_latest(e, m, other_root) ? e : NULL;
+    e = calloc(1, sizeof *e);
+    if (e == NULL)
         return NULL;
-    while (recordint_procfs_maps_next(maps, &line) > 0) {
-        if (strcmp(line.path, "[vdso]") != 0 || line.end - line.start != m->end - m->start)
-            continue;
-        own.pid = getpid();
-        own.start = line.start;
-        own.end = line.end;
-        if (recordint_image_open_memory((const void *)(uintptr_t)own.start, own.end - own.start,
-                                        &image) != 0)
-            image = NULL;
-        break;
+    *e = (struct entry){.inode = m->inode,
+                        .inode_gen = m->inode_gen,
+                        .dev_major = m->dev_major,
+                        .dev_minor = m->dev_minor,
+                        .path_hash = hash,
+                        .files = files,
+                        .newest_id = m->id,
+                        .next = *bucket};
+    if (!set_latest(e, m, other_root)) {
+        free(e);
+        return NULL;
     }
-    recordint_procfs_maps_free(maps);
-    return image;
+    *bucket = e;
+    files->count++;
+    return e;
 }
 
-static struct image *open_image(const struct spool_module *m, pid_t other_root)
-{
-    struct image *image = NULL;
-    struct rebuilt bytes;
-    int fd;
-
-    if (strcmp(m->path, "[vdso]") == 0) {
-        image = own_vdso(m);
-        if (image != NULL)
-            return image;
-    } else {
-        fd = open_file(m, other_root);
-        if (fd >= 0) {
-            if (recordint_image_open_fd(fd, &image) != 0)
-                image = NULL;
-            close(fd);
-            return image; /* the right file: its memory would say no more */
-        }
-    }
-    if (rebuild(m, &bytes)) {
-        if (recordint_image_open_memory(bytes.bytes, bytes.size, &image) != 0)
-            image = NULL;
-        free(bytes.bytes);
-    }
-    return image;
-}
+/* ---- images ---- */
 
 static void describe_build_id(struct image_file *file)
 {
@@ -309,6 +346,89 @@ static void describe_build_id(struct image_file *file)
         snprintf(file->build_id + 2 * i, 3, "%02x", id[i]);
 }
 
+/* Takes the image over. */
+static void set_image(struct entry *e, struct image *image)
+{
+    e->file = (struct image_file){.image = image, .rules = recordint_rule_table_new()};
+    if (e->file.rules == NULL) {
+        recordint_image_free(image);
+        e->file.image = NULL;
+        return;
+    }
+    if (recordint_image_fd(image) >= 0) {
+        recordint_image_set_reopen(image, reopen, e);
+        e->files->open[e->files->open_count++] = e;
+    }
+    describe_build_id(&e->file);
+}
+
+/* The file behind fd, which is closed, for an entry that has no image. */
+static void load_file(struct entry *e, int fd)
+{
+    struct image *image = NULL;
+    int rc = -1;
+
+    make_room(e->files);
+    do {
+        rc = read_version(fd, &e->version) ? recordint_image_open_fd(fd, &image) : -1;
+    } while (rc != 0 && errno == EMFILE && give_back(e->files));
+    close(fd);
+    if (rc == 0)
+        set_image(e, image);
+}
+
+static void load(struct entry *e)
+{
+    struct image *image;
+    bool vdso = strcmp(e->latest.path, "[vdso]") == 0;
+    int fd = vdso ? -1 : open_latest(e);
+
+    if (fd >= 0) {
+        load_file(e, fd); /* the right file: its memory would say no more */
+        return;
+    }
+    image = recordint_image_open_memory_of(&e->latest);
+    if (image != NULL)
+        set_image(e, image);
+}
+
+/* Sets the image aside until nobody can have rules of it any more. Without memory for that it goes on being used. */
+static bool put_aside(struct entry *e)
+{
+    struct stale *s = malloc(sizeof *s);
+
+    if (s == NULL)
+        return false;
+    *s = (struct stale){e->file.image, e->file.rules, e->files->stale};
+    recordint_image_close_file(s->image);
+    recordint_image_set_reopen(s->image, NULL, NULL);
+    forget_open(e);
+    e->files->stale = s;
+    e->file = (struct image_file){0};
+    return true;
+}
+
+/* A mapping is new: whether its file is still what was read. */
+static void check_version(struct entry *e)
+{
+    struct version now;
+    bool known;
+    int fd;
+
+    if (e->version.inode == 0) /* rebuilt from memory */
+        return;
+    fd = recordint_image_fd(e->file.image);
+    fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : open_latest(e);
+    known = fd >= 0 && read_version(fd, &now);
+    if (known && !(same_bytes(&now, &e->version) && same_time(&now.changed, &e->version.changed)) &&
+        put_aside(e)) {
+        load_file(e, fd);
+        return;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 const struct image_file *recordint_image_files_get(struct image_files *files,
                                                    const struct spool_module *m, pid_t other_root)
 {
@@ -316,19 +436,105 @@ const struct image_file *recordint_image_files_get(struct image_files *files,
 
     if (!recordint_image_files_is_file(m->path))
         return NULL;
-    e = find_entry(files, m);
+    e = find_entry(files, m, other_root);
     if (e == NULL)
         return NULL;
-    if (e->file.image != NULL || e->failures == TRIES)
-        return &e->file;
-    e->file.rules = recordint_rule_table_new();
-    e->file.image = e->file.rules != NULL ? open_image(m, other_root) : NULL;
-    if (e->file.image == NULL) {
-        recordint_rule_table_free(e->file.rules);
-        e->file.rules = NULL;
-        e->failures++;
-        return &e->file;
+    e->used = ++files->questions;
+    if (e->file.image != NULL) {
+        if (m->id > e->newest_id)
+            check_version(e);
+    } else if (e->failures < TRIES && files->questions >= files->pause_until) {
+        load(e);
+        /* Where descriptors were short, it has not been tried. */
+        if (e->file.image == NULL && files->questions >= files->pause_until)
+            e->failures++;
     }
-    describe_build_id(&e->file);
+    if (m->id > e->newest_id)
+        e->newest_id = m->id;
     return &e->file;
+}
+
+bool recordint_image_files_refused(struct image_files *files)
+{
+    bool refused = files->refused;
+
+    files->refused = false;
+    return refused;
+}
+
+/* ---- what is not mapped any more ---- */
+
+bool recordint_image_files_due(const struct image_files *files)
+{
+    return files->stale != NULL || files->count >= files->count_due;
+}
+
+void recordint_image_files_mapped(struct image_files *files, const struct spool_module *m)
+{
+    uint64_t hash;
+
+    if (!recordint_image_files_is_file(m->path))
+        return;
+    hash = path_hash(m);
+    for (struct entry *e = *bucket_of(files, m, hash); e != NULL; e = e->next)
+        e->mapped = e->mapped || is_of(e, m, hash);
+}
+
+static int compare_used(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* What is not mapped and was not used since goes: 0 for none, when few are not mapped. */
+static uint64_t oldest_kept(struct image_files *files)
+{
+    uint64_t *used = malloc((files->count + 1) * sizeof *used), oldest = UINT64_MAX;
+    size_t count = 0;
+
+    if (used == NULL)
+        return oldest;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct entry *e = files->buckets[i]; e != NULL; e = e->next)
+            if (!e->mapped)
+                used[count++] = e->used;
+    qsort(used, count, sizeof *used, compare_used);
+    oldest = count > UNMAPPED_KEPT ? used[count - UNMAPPED_KEPT] : 0;
+    free(used);
+    return oldest;
+}
+
+void recordint_image_files_sweep(struct image_files *files)
+{
+    uint64_t oldest = oldest_kept(files);
+
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct entry **at = &files->buckets[i];
+
+        while (*at != NULL) {
+            struct entry *e = *at;
+
+            if (e->mapped || e->used >= oldest) {
+                e->mapped = false;
+                at = &e->next;
+                continue;
+            }
+            *at = e->next;
+            entry_free(e);
+            files->count--;
+        }
+    }
+    free_stale(files);
+    files->count_due = due_after(files->count);
+}
+
+size_t recordint_image_files_count(const struct image_files *files)
+{
+    return files->count;
+}
+
+size_t recordint_image_files_open(const struct image_files *files)
+{
+    return files->open_count;
 }

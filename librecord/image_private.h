@@ -19,8 +19,8 @@ struct image_segment {
 
 struct image {
     enum arch arch;
-    int fd;          /* of ours; -1: the bytes are in memory */
-    uint8_t *memory; /* all of the file, else NULL */
+    struct file_source *file; /* NULL: the bytes are in memory */
+    uint8_t *memory;          /* all of the file, else NULL */
     uint64_t size;
     uint64_t entry;           /* address */
     uint64_t program_headers; /* offset */

@@ -9,9 +9,10 @@
 
 #define HUGE_PAGE ((size_t)2 * 1024 * 1024)
 
-bool recordint_lazy_open_fd(struct lazy_bytes *b, int fd, uint64_t offset, size_t size)
+bool recordint_lazy_open_file(struct lazy_bytes *b, struct file_source *file, uint64_t offset,
+                              size_t size)
 {
-    *b = (struct lazy_bytes){.fd = -1};
+    *b = (struct lazy_bytes){0};
     if (size == 0 || size > SIZE_MAX / 2)
         return false;
     bool huge = size >= LAZY_HUGE_MIN;
@@ -30,7 +31,7 @@ bool recordint_lazy_open_fd(struct lazy_bytes *b, int fd, uint64_t offset, size_
     size_t skipped = huge ? (size_t)(-(uintptr_t)pages & (HUGE_PAGE - 1)) : 0;
     *b = (struct lazy_bytes){.bytes = pages + skipped,
                              .size = size,
-                             .fd = fd,
+                             .file = file,
                              .file_offset = offset,
                              .pages = pages,
                              .pages_size = room,
@@ -40,12 +41,12 @@ bool recordint_lazy_open_fd(struct lazy_bytes *b, int fd, uint64_t offset, size_
 
 void recordint_lazy_open_memory(struct lazy_bytes *b, const uint8_t *bytes, size_t size)
 {
-    *b = (struct lazy_bytes){.bytes = bytes, .size = size, .fd = -1};
+    *b = (struct lazy_bytes){.bytes = bytes, .size = size};
 }
 
 void recordint_lazy_open_malloced(struct lazy_bytes *b, uint8_t *bytes, size_t size)
 {
-    *b = (struct lazy_bytes){.bytes = bytes, .size = size, .fd = -1, .unpacked = bytes};
+    *b = (struct lazy_bytes){.bytes = bytes, .size = size, .unpacked = bytes};
 }
 
 void recordint_lazy_free(struct lazy_bytes *b)
@@ -54,7 +55,7 @@ void recordint_lazy_free(struct lazy_bytes *b)
         munmap(b->pages, b->pages_size);
     free(b->present);
     free(b->unpacked);
-    *b = (struct lazy_bytes){.fd = -1};
+    *b = (struct lazy_bytes){0};
 }
 
 static bool is_present(const struct lazy_bytes *b, size_t chunk)
@@ -68,8 +69,9 @@ static bool read_chunks(struct lazy_bytes *b, size_t first, size_t end)
     uint8_t *bytes = b->pages + (b->bytes - b->pages);
     size_t at = first * LAZY_CHUNK;
     size_t stop = end * LAZY_CHUNK < b->size ? end * LAZY_CHUNK : b->size;
+    int fd = file_source_fd(b->file);
     while (at < stop) {
-        ssize_t n = pread(b->fd, bytes + at, stop - at, (off_t)(b->file_offset + at));
+        ssize_t n = pread(fd, bytes + at, stop - at, (off_t)(b->file_offset + at));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "file_source.h"
+
 /* A page: to have one costs more than the system call that fills it, in a virtual machine many times more. */
 #define LAZY_CHUNK ((size_t)4 * 1024)
 
@@ -22,7 +24,7 @@
 struct lazy_bytes {
     const uint8_t *bytes; /* stays where it is until free */
     size_t size;
-    int fd; /* the image's; what is missing comes from here */
+    struct file_source *file; /* the image's; what is missing comes from here */
     uint64_t file_offset;
     uint8_t *pages; /* a reservation of ours around bytes; NULL: all bytes are there */
     size_t pages_size;
@@ -30,8 +32,9 @@ struct lazy_bytes {
     uint8_t *unpacked; /* bytes, while they are malloc'ed; else NULL */
 };
 
-/* [offset, offset + size) of a file; nothing is read. False: no memory, or no bytes. */
-bool recordint_lazy_open_fd(struct lazy_bytes *b, int fd, uint64_t offset, size_t size);
+/* [offset, offset + size) of a file, which is to outlive b; nothing is read. False: no memory, or no bytes. */
+bool recordint_lazy_open_file(struct lazy_bytes *b, struct file_source *file, uint64_t offset,
+                              size_t size);
 
 /* Bytes that are there already and outlive b. */
 void recordint_lazy_open_memory(struct lazy_bytes *b, const uint8_t *bytes, size_t size);

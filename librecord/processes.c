@@ -4,6 +4,7 @@
  * (libspool's table has the mappings themselves) and whether they are Python runtimes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,24 @@ int recordint_process_end(struct record_session *s, struct process *p, uint64_t 
         rc = recordint_spool_result(s, spool_mappings_deactivate(s->mappings, p->pid));
     free_process(s, p);
     return rc;
+}
+
+void recordint_processes_sweep_files(struct record_session *s)
+{
+    struct spool_module m;
+    struct process *p;
+    size_t at = 0;
+
+    if (!recordint_image_files_due(s->files))
+        return;
+    while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
+        size_t mapping = 0;
+
+        while (spool_mappings_next(s->mappings, p->pid, &mapping, &m) > 0)
+            recordint_image_files_mapped(s->files, &m);
+        recordint_process_renew(s, p); /* cached answers may point to what goes */
+    }
+    recordint_image_files_sweep(s->files);
 }
 
 void recordint_processes_free(struct record_session *s)
@@ -330,7 +349,7 @@ int recordint_process_exec(struct record_session *s, struct process *p, uint64_t
     return rc < 0 ? rc : recordint_process_set_python(s, p, false, time_ns);
 }
 
-int recordint_process_fork(struct record_session *s, struct process *parent, struct thread *by,
+int recordint_process_fork(struct record_session *s, struct process *parent, const char *name,
                            pid_t child, uint64_t time_ns)
 {
     struct process *p = recordint_process_find(s, child);
@@ -353,7 +372,7 @@ int recordint_process_fork(struct record_session *s, struct process *parent, str
     p->on = parent->on;
     p->muted = parent->muted;
     p->wants_events = parent->mode == RECORD_MODE_PER_THREAD;
-    memcpy(p->name, by != NULL && by->name[0] != '\0' ? by->name : parent->name, sizeof p->name);
+    snprintf(p->name, sizeof p->name, "%s", name[0] != '\0' ? name : parent->name);
     if (parent->python)
         rc = recordint_process_set_python(s, p, true, time_ns);
     if (rc == 0)

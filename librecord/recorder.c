@@ -218,7 +218,7 @@ static int prepare(struct record_session *s)
         .exclude_guest = true,
     };
     s->files_limit = recordint_limits_raise_files();
-    s->files = recordint_image_files_new();
+    s->files = recordint_image_files_new(s->files_limit);
     s->cache = recordint_unwind_cache_new();
     s->code_rules = recordint_rule_table_new();
     s->code_pages = recordint_code_pages_new();

@@ -4,6 +4,7 @@
  * copied stack, the marker where that did not reach the root.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 /* How long generated code is trusted to be what it was: about as long as it takes till a sample is looked at. */
 #define CODE_ROUND_NS UINT64_C(100000000)
+
+/* Of a process; at RESCANS_A_SECOND, minutes. */
+#define UNKNOWN_PAGES_MAX 4096
 
 /* What the unwinder's questions are about. */
 struct walk {
@@ -42,6 +46,8 @@ static bool rescan(struct walk *w, uint64_t address)
     bool added = false;
 
     page = page == 0 ? 1 : page;
+    if (p->unknown_pages.count >= UNKNOWN_PAGES_MAX)
+        recordint_idmap_free(&p->unknown_pages);
     if (p->rescans_left == 0 || recordint_idmap_get(&p->unknown_pages, page) != NULL)
         return false;
     p->rescans_left--;
@@ -50,6 +56,18 @@ static bool rescan(struct walk *w, uint64_t address)
     if (w->error == 0 && recordint_idmap_put(&p->unknown_pages, page, p) < 0)
         w->error = recordint_out_of_memory(w->s);
     return added && w->error == 0;
+}
+
+static void tell_refusal(struct record_session *s)
+{
+    if (!recordint_image_files_refused(s->files) || s->files_refusal_told)
+        return;
+    s->files_refusal_told = true;
+    recordint_log(
+        s, RECORD_LOG_WARNING,
+        "files cannot be opened for their unwind tables, so that stacks end in them: the limit of "
+        "%" PRIu64 " open files (RLIMIT_NOFILE, ulimit -n) is reached",
+        s->files_limit);
 }
 
 static bool find_range(void *user, uint64_t address, struct unwind_range *out)
@@ -77,6 +95,8 @@ static bool find_range(void *user, uint64_t address, struct unwind_range *out)
     if (file != NULL) {
         out->image = file->image;
         out->rules = file->rules;
+        if (file->image == NULL)
+            tell_refusal(s);
         if (file->build_id[0] != '\0')
             w->error = recordint_note_build_id(s, m.pid, m.id, file->build_id);
     }
@@ -271,6 +291,7 @@ int recordint_sample(struct record_session *s, const struct perfrec *rec)
     t = recordint_thread_get(s, p, rec->tid);
     if (t == NULL)
         return recordint_out_of_memory(s);
+    recordint_processes_sweep_files(s);
     kernel = kernel_frames(s, &rec->sample);
     count = user_frames(s, p, rec, kernel);
     if (count < 0)

@@ -101,6 +101,7 @@ struct record_session {
     size_t thread_ring_size; /* of rings of single threads; 0: none yet */
     uint64_t files_limit;    /* descriptors */
     bool kernel_refusal_told;
+    bool files_refusal_told;
 
     struct idmap processes; /* struct process by pid */
     struct idmap threads;   /* struct thread by tid */
@@ -155,6 +156,8 @@ struct process *recordint_process_new(struct record_session *s, pid_t pid);
 int recordint_process_end(struct record_session *s, struct process *p, uint64_t time_ns);
 /* Answers about the process's addresses that were kept do not hold any more. */
 void recordint_process_renew(struct record_session *s, struct process *p);
+/* Frees files that no process maps any more, when there are many. Not while a stack is walked. */
+void recordint_processes_sweep_files(struct record_session *s);
 /* Frees all, writing nothing. */
 void recordint_processes_free(struct record_session *s);
 
@@ -171,8 +174,8 @@ int recordint_process_read_maps(struct record_session *s, struct process *p, boo
                                 uint64_t time_ns, bool *added);
 /* After an exec: nothing of before holds. */
 int recordint_process_exec(struct record_session *s, struct process *p, uint64_t time_ns);
-/* A fork: the child starts as its parent is. */
-int recordint_process_fork(struct record_session *s, struct process *parent, struct thread *by,
+/* A fork: the child starts as its parent is, under the name of the thread that made it ("": not known). */
+int recordint_process_fork(struct record_session *s, struct process *parent, const char *name,
                            pid_t child, uint64_t time_ns);
 int recordint_process_set_python(struct record_session *s, struct process *p, bool on,
                                  uint64_t time_ns);

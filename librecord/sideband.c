@@ -99,6 +99,7 @@ static int handle_comm(struct record_session *s, const struct perfrec *rec)
 static int handle_fork(struct record_session *s, const struct perfrec *rec)
 {
     struct process *parent = recordint_process_find(s, rec->task.parent_pid);
+    char name[sizeof ((struct thread *)0)->name] = "";
     struct thread *by, *t;
     struct process *p;
     int rc;
@@ -106,10 +107,12 @@ static int handle_fork(struct record_session *s, const struct perfrec *rec)
     if (parent == NULL || rec->pid <= 0 || rec->tid <= 0)
         return 0;
     by = recordint_idmap_get(&s->threads, (uint32_t)rec->task.parent_tid);
+    if (by != NULL) /* which may be a leftover that ends with this record */
+        memcpy(name, by->name, sizeof name);
     if (rec->pid != rec->task.parent_pid) {
         if (s->options.no_inherit)
             return 0;
-        rc = recordint_process_fork(s, parent, by, rec->pid, rec->time_ns);
+        rc = recordint_process_fork(s, parent, name, rec->pid, rec->time_ns);
         if (rc < 0)
             return rc;
     }
@@ -119,8 +122,8 @@ static int handle_fork(struct record_session *s, const struct perfrec *rec)
     t = recordint_thread_get(s, p, rec->tid);
     if (t == NULL)
         return recordint_out_of_memory(s);
-    if (t->name[0] == '\0' && by != NULL)
-        memcpy(t->name, by->name, sizeof t->name);
+    if (t->name[0] == '\0')
+        memcpy(t->name, name, sizeof t->name);
     if (p->mode == RECORD_MODE_PER_THREAD)
         p->wants_events = p->wants_events || !t->covered;
     else
