@@ -50,6 +50,21 @@ static inline unsigned reg_sp(enum arch arch)
     return arch == ARCH_X86_64 ? REG_X86_RSP : REG_A64_SP;
 }
 
+/* Bits of a code address that are not address, 0 on x86-64. AArch64 signs return addresses in the bits above the
+ * address space, whose size is the kernel's choice (36 to 48 bits; where hardware and kernel have 52, programs get 48
+ * unless they ask), and ignores the uppermost eight; bit 55 is 0 in user addresses. near_top: an address in the
+ * upper half of the address space, as the stack of a process is; 0: not known. */
+static inline uint64_t arch_pac_mask(enum arch arch, uint64_t near_top)
+{
+    unsigned bits = near_top == 0 ? 48 : 64 - (unsigned)__builtin_clzll(near_top);
+
+    if (arch != ARCH_AARCH64)
+        return 0;
+    if (bits < 36 || bits > 48)
+        bits = 48;
+    return ~((UINT64_C(1) << bits) - 1) & ~(UINT64_C(1) << 55);
+}
+
 static inline bool reg_is_known(const struct regs *r, unsigned reg)
 {
     return reg < REG_COUNT && (r->known >> reg & 1) != 0;

@@ -241,17 +241,83 @@ void recordint_rule_from_row(enum arch arch, const struct cfi_row *row, struct r
     out->flags = flags;
 }
 
+/* Stubs between functions, entries of a PLT and veneers of far calls, are without unwind data:
+ *     (bti c)  adrp x16, page  (ldr x17, [x16, #low])  add x16, x16, #low  (autia1716)  br x17 or x16
+ * The first entry of a PLT has stp x16, x30, [sp, #-16]! in front, after a bti c. */
+enum { STUB_INSTRUCTIONS = 7 };
+
+enum stub_part { NO_STUB = 0, STUB_BODY, STUB_PAGE, STUB_PUSH, STUB_END };
+
+static enum stub_part stub_part(const struct image *image, uint64_t address)
+{
+    uint8_t b[4];
+    uint32_t code;
+
+    if (recordint_image_read(image, address, b, sizeof b) != sizeof b)
+        return NO_STUB;
+    code = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    if ((code & 0x9f00001f) == 0x90000010)
+        return STUB_PAGE;
+    if (code == 0xa9bf7bf0)
+        return STUB_PUSH;
+    if (code == 0xd61f0220 || code == 0xd61f0200)
+        return STUB_END;
+    if ((code & 0xffc003ff) == 0xf9400211 || (code & 0xffc003ff) == 0x91000210 ||
+        code == 0xd503245f || code == 0xd503219f)
+        return STUB_BODY;
+    return NO_STUB;
+}
+
+static bool stub_rule(const struct image *image, uint64_t address, struct rule *out)
+{
+    uint64_t at = address & ~UINT64_C(3);
+    bool has_page = false;
+    enum stub_part part = stub_part(image, at);
+
+    if (part == NO_STUB)
+        return false;
+    /* Back over what has been executed, to where it began. */
+    for (unsigned i = 0; i < STUB_INSTRUCTIONS && !has_page && at >= 4; i++) {
+        enum stub_part before = stub_part(image, at - 4);
+
+        if (before == NO_STUB || before == STUB_END)
+            break;
+        at -= 4;
+        has_page = before == STUB_PAGE;
+        if (before == STUB_PUSH)
+            out->cfa_offset = 2 * WORD;
+    }
+    if (has_page && at >= 4 && stub_part(image, at - 4) == STUB_PUSH)
+        out->cfa_offset = 2 * WORD;
+    /* And to its end. */
+    for (unsigned i = 0; i < STUB_INSTRUCTIONS && part != NO_STUB; i++, at += 4) {
+        part = stub_part(image, at);
+        has_page = has_page || part == STUB_PAGE;
+        if (part != STUB_END || !has_page || at < (address & ~UINT64_C(3)))
+            continue;
+        out->kind = RULE_STUB;
+        out->cfa_register = REG_A64_SP;
+        return true;
+    }
+    out->cfa_offset = 0;
+    return false;
+}
+
 void recordint_rule_make(enum arch arch, struct image *image, uint64_t address, struct rule *out)
 {
     struct cfi_row row;
     bool may_end_here = true; /* the code that the tables know of */
+    enum cfi_result found;
 
     memset(out, 0, sizeof *out);
     if (recordint_image_arch(image) != arch)
         return;
-    if (recordint_cfi_row(image, address, &row) == CFI_FOUND) {
+    found = recordint_cfi_row(image, address, &row);
+    if (found == CFI_FOUND) {
         recordint_rule_from_row(arch, &row, out);
         may_end_here = row.end - address == 1;
+    } else if (found == CFI_NONE && arch == ARCH_AARCH64 && stub_rule(image, address, out)) {
+        return;
     }
     if (may_end_here && address != UINT64_MAX &&
         recordint_cfi_row(image, address + 1, &row) == CFI_FOUND && row.signal_frame &&

@@ -18,9 +18,10 @@ enum rule_kind {
     RULE_SIMPLE,   /* CFA is register + offset; saved registers lie at words below it */
     RULE_PLT,      /* CFA is rsp + cfa_offset, 1 << saved[1] more if (rip & 15) >= saved[0] */
     RULE_REALIGNED, /* CFA is what lies at register + offset, saved registers lie at words from that register */
-    RULE_SIGRETURN, /* the kernel's signal frame, laid out as unwind_signal.c knows it */
-    RULE_GENERIC,   /* none of these: ask recordint_cfi_row again and apply the row */
-    RULE_TRAMPOLINE /* [uprobes], where no caller can be found */
+    RULE_SIGRETURN,  /* the kernel's signal frame, laid out as unwind_signal.c knows it */
+    RULE_GENERIC,    /* none of these: ask recordint_cfi_row again and apply the row */
+    RULE_TRAMPOLINE, /* [uprobes], where no caller can be found */
+    RULE_STUB /* AArch64's entries of a PLT, which have no row: CFA is sp + cfa_offset, x30 the return address */
 };
 
 /* Bits of rule.flags. */

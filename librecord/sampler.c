@@ -8,13 +8,10 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "session.h"
-
-/* AArch64: user addresses have at most 48 bits (52 where the hardware has them); what stands above is a signature
- * or a tag. */
-#define PAC_MASK_AARCH64 UINT64_C(0xff7f000000000000)
 
 /* How long generated code is trusted to be what it was: about as long as it takes till a sample is looked at. */
 #define CODE_ROUND_NS UINT64_C(100000000)
@@ -193,7 +190,8 @@ static int user_frames(struct record_session *s, struct process *p, const struct
         .regs = sample->regs,
         .stack = sample->stack,
         .stack_size = sample->stack_size,
-        .pac_mask = s->layout.arch == ARCH_AARCH64 ? PAC_MASK_AARCH64 : 0,
+        /* The name of our program lies above our stack, and all have the same address space. */
+        .pac_mask = arch_pac_mask(s->layout.arch, getauxval(AT_EXECFN)),
     };
     struct unwind_result result;
 

@@ -68,7 +68,7 @@ static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
         out->rule = &trampoline_rule;
     } else if (place.has_image_address && space->cache == NULL) {
         recordint_rule_make(w->arch, place.range.image, place.image_address, &w->made);
-        if (w->made.kind != RULE_NONE && w->made.kind != RULE_STOP)
+        if (w->made.kind != RULE_NONE && w->made.kind != RULE_STOP && w->made.kind != RULE_STUB)
             w->made.kind = RULE_GENERIC; /* uncached is the check of all that makes it fast */
         out->rule = &w->made;
     } else if (place.has_image_address) {
@@ -331,6 +331,24 @@ static bool is_entry(struct walk *w, uint64_t address)
     return entry != 0 && place.image_address - entry < ENTRY_BYTES;
 }
 
+/* Whether x30 leads back into the function itself: it has made a call, so x30 is not where it returns to. */
+static bool x30_is_own(struct walk *w, uint64_t address)
+{
+    uint64_t call = (w->regs.value[REG_A64_LR] & ~w->pac_mask) - 1;
+    struct place here, there;
+    struct cfi_row row;
+    uint64_t start;
+
+    if (!recordint_walk_place(w, address, &here) || !recordint_walk_place(w, call, &there) ||
+        !here.has_image_address || !there.has_image_address ||
+        here.range.image != there.range.image ||
+        recordint_cfi_row(here.range.image, here.image_address, &row) != CFI_FOUND)
+        return false;
+    start = row.fde_start;
+    return recordint_cfi_row(there.range.image, there.image_address, &row) == CFI_FOUND &&
+           row.fde_start == start;
+}
+
 /* Without unwind data. */
 static int step_guessed(struct walk *w, uint64_t address, bool mapped)
 {
@@ -362,6 +380,9 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     case RULE_REALIGNED:
         end = step_realigned(w, rule);
         break;
+    case RULE_STUB:
+        end = step_aarch64(w, rule);
+        break;
     case RULE_GENERIC:
         end = step_row(w, address);
         break;
@@ -376,8 +397,8 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     }
     if (end == WALK_ON || end == UNWIND_COMPLETE)
         return end;
-    /* Recording 4.2: in an epilogue rules may point under sp; what a call left is where sp points. */
-    if (w->leaf && w->arch == ARCH_X86_64 &&
+    /* Recording 4.2: in an epilogue rules may point under sp; what a call left is where sp points, or in x30. */
+    if (w->leaf && (w->arch == ARCH_X86_64 || !x30_is_own(w, address)) &&
         (end == UNWIND_STACK_READ || end == UNWIND_BACKWARDS || end == UNWIND_NO_PROGRESS) &&
         recordint_walk_top_of_stack(w) == WALK_ON)
         return WALK_ON;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "frame_image.h"
 #include "rule.h"
 
 /* A function that pushed rbp and set it: CFA rbp + 16, rbp at CFA - 16, return address at CFA - 8. */
@@ -310,6 +311,62 @@ static void a_signed_return_address_changes_no_rule(void **state)
     assert_memory_equal(&plain, &with_signature, sizeof plain);
 }
 
+/* The kind of the rule at a word of code; words[0] is at FRAME_TEXT. */
+static enum rule_kind kind_in(enum arch arch, const uint32_t *words, size_t count, size_t at,
+                              int32_t *cfa_offset)
+{
+    struct bytes *file = test_malloc(sizeof *file);
+    struct frame_file f = {.machine = arch == ARCH_AARCH64 ? EM_AARCH64 : EM_X86_64};
+    struct image *image;
+    struct rule rule;
+
+    frame_build(&f, file);
+    for (size_t i = 0; i < count; i++)
+        set(file, FRAME_TEXT_OFFSET + 4 * i, words[i], 4);
+    assert_int_equal(recordint_image_open_memory(file->data, file->size, &image), 0);
+    recordint_rule_make(arch, image, FRAME_TEXT + 4 * at, &rule);
+    recordint_image_free(image);
+    test_free(file);
+    *cfa_offset = rule.cfa_offset;
+    if (rule.kind == RULE_STUB)
+        assert_int_equal(rule.cfa_register, REG_A64_SP);
+    assert_int_equal(rule.a64.saved_mask, 0);
+    return (enum rule_kind)rule.kind;
+}
+
+static void stubs_of_aarch64_return_to_x30(void **state)
+{
+    static const struct {
+        uint32_t words[8];
+        int8_t offset[8]; /* of the CFA; -1: no stub */
+    } code[] = {
+        {{0xd503201f, 0x90000610, 0xf9400e11, 0x91006210, 0xd61f0220, 0xd503201f},
+         {-1, 0, 0, 0, 0, -1, -1, -1}},
+        {{0xd503245f, 0xb0000610, 0xf9400e11, 0x91006210, 0xd503219f, 0xd61f0220, 0xd65f03c0},
+         {0, 0, 0, 0, 0, 0, -1, -1}},
+        {{0xd503245f, 0xa9bf7bf0, 0x90000610, 0xf9400a11, 0x91004210, 0xd61f0220, 0xd503201f},
+         {0, 0, 16, 16, 16, 16, -1, -1}}, /* the first of a PLT */
+        {{0x90000610, 0x91004210, 0xd61f0200, 0x90000610, 0x91004210, 0xd61f0200},
+         {0, 0, 0, 0, 0, 0, -1, -1}},                                             /* veneers */
+        {{0xf9400a11, 0x91004210, 0xd61f0220}, {-1, -1, -1, -1, -1, -1, -1, -1}}, /* no page */
+        {{0x90000610, 0xf9400e11, 0x91006210, 0xd503201f, 0xd61f0220},
+         {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0xa9bf7bf0, 0x90000610, 0x91006210, 0xd65f03c0}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+    };
+    int32_t offset;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof code / sizeof code[0]; i++) {
+        for (size_t at = 0; at < 8; at++) {
+            enum rule_kind kind = kind_in(ARCH_AARCH64, code[i].words, 8, at, &offset);
+
+            assert_int_equal(kind, code[i].offset[at] < 0 ? RULE_NONE : RULE_STUB);
+            assert_int_equal(offset, code[i].offset[at] < 0 ? 0 : code[i].offset[at]);
+            assert_int_equal(kind_in(ARCH_X86_64, code[i].words, 8, at, &offset), RULE_NONE);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +381,7 @@ int main(void)
         cmocka_unit_test(all_registers_that_aarch64_saves_fit),
         cmocka_unit_test(what_does_not_fit_on_aarch64_is_generic),
         cmocka_unit_test(a_signed_return_address_changes_no_rule),
+        cmocka_unit_test(stubs_of_aarch64_return_to_x30),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

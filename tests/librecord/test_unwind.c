@@ -773,6 +773,151 @@ static void a_leaf_of_aarch64_returns_to_x30_and_its_callers_to_the_stack(void *
     expect_frame(w, 2, CODE + 0x203, CODE_MODULE);
 }
 
+static void the_mask_of_signatures_follows_the_address_space(void **state)
+{
+    (void)state;
+    assert_int_equal(arch_pac_mask(ARCH_X86_64, UINT64_C(0x7ffd12345678)), 0);
+    assert_int_equal(arch_pac_mask(ARCH_AARCH64, UINT64_C(0xffffd2345678)), 0xff7f000000000000);
+    assert_int_equal(arch_pac_mask(ARCH_AARCH64, UINT64_C(0x7fd2345678)), 0xff7fff8000000000);
+    assert_int_equal(arch_pac_mask(ARCH_AARCH64, UINT64_C(0x3ffd2345678)), 0xff7ffc0000000000);
+    assert_int_equal(arch_pac_mask(ARCH_AARCH64, 0), 0xff7f000000000000);
+    assert_int_equal(arch_pac_mask(ARCH_AARCH64, 0x1234), 0xff7f000000000000);
+    assert_int_equal(arch_pac_mask(ARCH_AARCH64, UINT64_MAX), 0xff7f000000000000);
+}
+
+/* Return addresses lie in registers and on the stack as pac-ret left them: at every place a walk takes one from. */
+static void signatures_are_stripped_wherever_an_address_comes_from(void **state)
+{
+    struct world *w = *state;
+    const uint64_t sign = UINT64_C(0x0035000000000000);
+    struct cfi_row row;
+    struct walk walk;
+
+    begin_a64(w);
+    begin_walk(&walk, w);
+    memset(&row, 0, sizeof row); /* in x30, by row */
+    row.cfa_reg = REG_A64_SP;
+    row.cfa_offset = 16;
+    row.return_register = REG_A64_LR;
+    walk.leaf = true;
+    assert_int_equal(recordint_walk_row(&walk, &row, 0), WALK_ON);
+    assert_int_equal(walk_pc(&walk), CODE + 0x104);
+    assert_int_equal(walk.regs.value[REG_A64_LR], CODE + 0x104);
+
+    static const uint8_t at_sp[] = {0x8f, 8}; /* sp + 8 */
+    begin_walk(&walk, w);
+    row.reg[REG_A64_LR].kind = CFI_EXPRESSION;
+    row.reg[REG_A64_LR].expr = (struct cfi_expr){at_sp, sizeof at_sp};
+    w->stack[1] = (CODE + 0x204) | sign;
+    assert_int_equal(recordint_walk_row(&walk, &row, 0), WALK_ON);
+    assert_int_equal(walk_pc(&walk), CODE + 0x204);
+    begin_walk(&walk, w);
+    row.reg[REG_A64_LR].kind = CFI_VAL_EXPRESSION;
+    reg_set(&walk.regs, REG_A64_SP, (CODE + 0x300) | sign);
+    row.cfa_reg = 19;
+    reg_set(&walk.regs, 19, STACK + 64);
+    assert_int_equal(recordint_walk_row(&walk, &row, 0), WALK_ON);
+    assert_int_equal(walk_pc(&walk), CODE + 0x308);
+
+    begin_walk(&walk, w); /* of what a signal interrupted: a return whose check failed */
+    w->stack[39 + 30] = (CODE + 0x404) | sign;
+    w->stack[39 + 31] = STACK + 1024;
+    w->stack[39 + 32] = (CODE + 0x500) | sign;
+    assert_int_equal(recordint_walk_sigreturn(&walk), WALK_ON);
+    assert_int_equal(walk_pc(&walk), CODE + 0x500);
+    assert_true(walk.leaf);
+    memset(&row, 0, sizeof row);
+    row.cfa_reg = REG_A64_SP;
+    row.return_register = REG_A64_LR;
+    assert_int_equal(recordint_walk_row(&walk, &row, 0), WALK_ON);
+    assert_int_equal(walk_pc(&walk), CODE + 0x404);
+
+    reg_set(&w->input.regs, REG_A64_PC, CODE | sign);
+    rule_at(w, CODE, &stop);
+    expect(w, UNWIND_COMPLETE, 1);
+    expect_frame(w, 0, CODE, CODE_MODULE);
+}
+
+/* x19-x28 are used by the frames above: each finds its CFA by another one. */
+static void registers_that_aarch64_saved_are_the_callers(void **state)
+{
+    struct world *w = *state;
+    struct rule saves = {.kind = RULE_SIMPLE,
+                         .cfa_register = REG_A64_SP,
+                         .cfa_offset = 96,
+                         .a64 = {.saved_mask = 0xfff, .lowest = -12}};
+    struct rule uses = {
+        .kind = RULE_SIMPLE, .cfa_offset = 16, .a64 = {.saved_mask = 1u << 11, .lowest = -1}};
+
+    for (size_t i = 0; i < 12; i++)
+        saves.a64.above[i] = (uint8_t)((i + 5) % 12);
+    for (size_t i = 0; i < 11; i++) {
+        begin_a64(w);
+        memset(w->stack, 0, sizeof w->stack);
+        for (size_t j = 0; j < 11; j++)
+            w->stack[(j + 5) % 12] = STACK + 256 + 64 * j;
+        w->stack[(11 + 5) % 12] = (CODE + 0x104) | UINT64_C(0x0012000000000000);
+        rule_at(w, CODE, &saves);
+        uses.cfa_register = (uint8_t)(19 + i);
+        rule_at(w, CODE + 0x103, &uses);
+        w->stack[(256 + 64 * i) / 8 + 1] = CODE + 0x204;
+        rule_at(w, CODE + 0x203, &stop);
+        expect(w, UNWIND_COMPLETE, 3);
+        assert_false(w->result.guessed);
+    }
+}
+
+/* A copy that ends inside the frame: what was copied of the saved registers counts. */
+static void a_frame_of_aarch64_that_is_copied_in_part_has_its_lowest_registers(void **state)
+{
+    struct world *w = *state;
+    static const struct rule large = {.kind = RULE_SIMPLE,
+                                      .cfa_register = REG_A64_SP,
+                                      .cfa_offset = 70000,
+                                      .a64 = {.saved_mask = 1u | 1u << 10 | 1u << 11,
+                                              .lowest = -8750,
+                                              .above = {[0] = 2, [10] = 0, [11] = 1}}};
+
+    begin_a64(w);
+    rule_at(w, CODE, &large);
+    w->stack[1] = CODE + 0x104;
+    w->input.stack_size = 16;
+    reg_set(&w->input.regs, 19, 5);
+    rule_at(w, CODE + 0x103, &stop);
+    expect(w, UNWIND_COMPLETE, 2);
+    w->input.stack_size = 15;
+    expect(w, UNWIND_TRUNCATED, 1);
+    w->input.stack_size = 16;
+    rule_at(w, CODE + 0x103, &a64_frame); /* the next frame lies behind the copy */
+    expect(w, UNWIND_TRUNCATED, 2);
+}
+
+/* In an epilogue rules may point below sp; the return address is in x30 again. */
+static void a_leaf_of_aarch64_whose_rule_points_below_sp_returns_to_x30(void **state)
+{
+    struct world *w = *state;
+    static const struct rule by_fp = {
+        .kind = RULE_SIMPLE,
+        .cfa_register = REG_A64_FP,
+        .cfa_offset = 16,
+        .a64 = {.saved_mask = 3u << 10, .lowest = -2, .above = {[11] = 1}}};
+    static const uint8_t call[] = {0, 0, 0, 0x94}, branch[] = {0, 0, 0, 0x14};
+
+    begin_a64(w);
+    rule_at(w, CODE, &by_fp);
+    reg_set(&w->input.regs, REG_A64_FP, STACK - 64);
+    reg_set(&w->input.regs, REG_A64_LR, JIT + 0x104);
+    w->code_readable = true;
+    memcpy(w->code + 0x100, call, 4);
+    unwind_at_most(w, 2);
+    assert_int_equal(w->result.count, 2);
+    expect_frame(w, 1, JIT + 0x103, JIT_MODULE);
+    assert_true(w->result.guessed);
+    memcpy(w->code + 0x100, branch, 4);
+    unwind_at_most(w, 2);
+    assert_int_equal(w->result.count, 1);
+}
+
 static void x30_is_the_return_address_of_leaves_only(void **state)
 {
     struct world *w = *state;
@@ -1030,6 +1175,11 @@ int main(void)
         with_world(the_stack_below_a_handlers_own_stack_was_not_copied),
         with_world(the_kernels_signal_frame_is_known_without_unwind_data),
         with_world(a_leaf_of_aarch64_returns_to_x30_and_its_callers_to_the_stack),
+        cmocka_unit_test(the_mask_of_signatures_follows_the_address_space),
+        with_world(signatures_are_stripped_wherever_an_address_comes_from),
+        with_world(registers_that_aarch64_saved_are_the_callers),
+        with_world(a_frame_of_aarch64_that_is_copied_in_part_has_its_lowest_registers),
+        with_world(a_leaf_of_aarch64_whose_rule_points_below_sp_returns_to_x30),
         with_world(x30_is_the_return_address_of_leaves_only),
         with_world(rows_of_aarch64_give_what_their_rules_give),
         with_world(frame_pointers_of_aarch64_leave_the_stack_pointer_open),
