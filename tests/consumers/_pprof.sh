@@ -7,6 +7,8 @@
 #   pprof_need                      skips the test where go, protoc or perl is not there
 #   pprof_decode FILE               the message as text; not UTF-8, an unknown field, bytes behind the end: fails
 #   pprof_check FILE                fails on what readers reject or misread (pprof_text.pl)
+#   pprof_read FILE                 pprof_check, which leaves its totals and its stacks by samples in pprof/totals and
+#                                   pprof/folded: one start of each program for all three
 #   pprof_total FILE SAMPLE_TYPE    the exact sum, or nothing when there is no such type
 #   pprof_functions FILE            names of functions, sorted
 #   pprof_folded FILE SAMPLE_TYPE   stacks as spool2folded --root=none writes them
@@ -35,6 +37,8 @@ pprof_need() {
             exit 77
         }
     done
+    # The program itself: go takes as long to start as it does.
+    _pprof_program=$(go tool -n pprof) || _pprof_die "go has no pprof"
 }
 
 _pprof_index() { # SAMPLE_TYPE: its place in every profile of ours
@@ -45,9 +49,11 @@ _pprof_index() { # SAMPLE_TYPE: its place in every profile of ours
     esac
 }
 
-pprof_decode() {
-    local bare=$1
-    if [ "$(head -c 2 "$1" | od -An -tx1)" = " 1f 8b" ]; then
+# _pprof_decode FILE: the text in pprof/decode.txt.
+_pprof_decode() {
+    local bare=$1 magic=
+    LC_ALL=C IFS='' read -r -d '' -n 2 magic <"$1" || true # what is shorter, or has a zero, is for protoc to refuse
+    if [ "$magic" = $'\x1f\x8b' ]; then
         bare=pprof/decode.pb
         gzip -dc <"$1" >$bare || _pprof_die "$1: gzip refuses it"
     fi
@@ -55,34 +61,41 @@ pprof_decode() {
         <"$bare" >pprof/decode.txt 2>pprof/decode.err || _pprof_die "$1: protoc refuses it: $(head -3 pprof/decode.err)"
     [ ! -s pprof/decode.err ] || _pprof_die "$1: protoc says: $(head -3 pprof/decode.err)"
     ! grep -nE '^ *[0-9]+(:| \{)' pprof/decode.txt || _pprof_die "$1: unknown fields"
+}
+pprof_decode() {
+    _pprof_decode "$1"
     cat pprof/decode.txt
 }
 
 _pprof_text() { # FILE MODE [INDEX]
-    local file=$1
+    _pprof_decode "$1"
     shift
-    pprof_decode "$file" >pprof/text || exit 1
-    LC_ALL=C perl "$_pprof_folder/pprof_text.pl" "$@" <pprof/text
+    LC_ALL=C perl "$_pprof_folder/pprof_text.pl" "$@" <pprof/decode.txt
 }
 
 # One gzip member with time 0, no name, OS 3, and nothing behind it.
 _pprof_envelope() { # FILE
-    perl -MIO::Uncompress::Gunzip -e '
+    perl -MCompress::Raw::Zlib -e '
         open my $in, "<:raw", $ARGV[0] or die "$!\n";
-        read $in, my $head, 10;
-        exit 0 if substr($head, 0, 2) ne "\x1f\x8b";
+        my $bytes = do { local $/; <$in> };
+        exit 0 if substr($bytes, 0, 2) ne "\x1f\x8b";
+        my $head = substr $bytes, 0, 10;
         die "gzip header " . unpack("H*", $head) . "\n" if $head !~ /^\x1f\x8b\x08\x00\x00{4}.\x03$/s;
-        seek $in, 0, 0;
-        my $z = IO::Uncompress::Gunzip->new($in, MultiStream => 0);
-        1 while $z->read(my $bytes, 1 << 20) > 0;
-        die "gzip: not whole\n" if !$z->eof || $z->error;
-        die "bytes behind the gzip member\n" if length($z->trailingData // "") || read($in, $head, 1);' "$1"
+        my $z = Compress::Raw::Zlib::Inflate->new(-WindowBits => WANT_GZIP, -ConsumeInput => 1) or die "no zlib\n";
+        $z->inflate($bytes, my $out) == Z_STREAM_END or die "gzip: not whole\n";
+        die "bytes behind the gzip member\n" if length $bytes;' "$1"
 }
 
 pprof_check() {
     local said
     said=$(_pprof_envelope "$1" 2>&1) || _pprof_die "$1: $said"
     said=$(_pprof_text "$1" check) || _pprof_die "$1: $said"
+}
+pprof_read() {
+    local said
+    said=$(_pprof_envelope "$1" 2>&1) || _pprof_die "$1: $said"
+    rm -f pprof/totals pprof/folded
+    said=$(_pprof_text "$1" read pprof) || _pprof_die "$1: $said"
 }
 pprof_total() {
     _pprof_text "$1" totals | awk -v type="$2" 'index($1, type "/") == 1 { print $2 }'
@@ -98,7 +111,7 @@ pprof_labels() {
 }
 
 expect_silent() {
-    go tool pprof "$@" 2>pprof/err </dev/null || _pprof_die "go tool pprof $*: exit $?: $(head -3 pprof/err)"
+    "$_pprof_program" "$@" 2>pprof/err </dev/null || _pprof_die "go tool pprof $*: exit $?: $(head -3 pprof/err)"
     [ ! -s pprof/err ] || _pprof_die "go tool pprof $* says: $(head -3 pprof/err)"
 }
 
@@ -123,7 +136,7 @@ pprof_top_total() {
 pprof_proto() {
     local out=$1
     shift
-    go tool pprof -proto -output="$out" "$@" >pprof/err 2>&1 </dev/null ||
+    "$_pprof_program" -proto -output="$out" "$@" >pprof/err 2>&1 </dev/null ||
         _pprof_die "go tool pprof -proto $*: $(head -3 pprof/err)"
     ! grep -vE '^Generating report in ' pprof/err || _pprof_die "go tool pprof -proto $* says more"
 }

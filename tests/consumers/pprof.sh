@@ -16,18 +16,20 @@ common=(-q --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD")
 
 # facts SPOOL: its samples, and its interval in nanoseconds
 facts() {
-    "$BIN/spoolcat" --summary --json "$1" 2>/dev/null |
-        perl -ne '/"interval_ns":(\d+)/ and my $ns = $1; print "$1 $ns\n" if /"samples":(\d+)/'
+    local summary pattern='"interval_ns":([0-9]+),"samples":([0-9]+)'
+    summary=$("$BIN/spoolcat" --summary --json "$1" 2>/dev/null)
+    [[ $summary =~ $pattern ]] && echo "${BASH_REMATCH[2]} ${BASH_REMATCH[1]}"
 }
 
-# accepted NAME SPOOL SAMPLES INTERVAL OPTION...: what all readers must agree on. Leaves NAME.pb.gz.
+# accepted NAME SPOOL SAMPLES INTERVAL OPTION...: what all readers must agree on. Leaves NAME.pb.gz, and
+# its stacks in pprof/folded.
 accepted() {
     local name=$1 spool=$2 expected="samples/count $3"
     [ "$4" = 0 ] || expected+=$'\n'"cpu/nanoseconds $(($3 * $4))"
     shift 4
     "$BIN/spool2pprof" "${common[@]}" "$@" "$spool" >"$name.pb.gz" 2>err || die "$name: $(<err)"
-    pprof_check "$name.pb.gz"
-    [ "$(_pprof_text "$name.pb.gz" totals)" = "$expected" ] || die "$name: totals instead of $expected"
+    pprof_read "$name.pb.gz"
+    [ "$(<pprof/totals)" = "$expected" ] || die "$name: totals instead of $expected"
 }
 
 # by_pprof NAME SPOOL SAMPLES: what go tool pprof says of NAME.pb.gz.
@@ -40,8 +42,7 @@ by_pprof() {
     [ "$3" = 0 ] || expect_silent -top -symbolize=none -sample_index=samples "$name.pb.gz" | grep -q " of $3 total" ||
         die "$name: pprof counts other samples than $3"
     pprof_proto again.pb.gz -symbolize=none "$name.pb.gz"
-    pprof_folded again.pb.gz samples >again.folded
-    pprof_folded "$name.pb.gz" samples | diff -u - again.folded || die "$name: pprof writes other stacks"
+    pprof_folded again.pb.gz samples | diff -u pprof/folded - || die "$name: pprof writes other stacks"
     [ "$3" = 0 ] || expect_silent -top -symbolize=none -diff_base="$name.pb.gz" "$name.pb.gz" >diff.txt
 }
 
@@ -53,7 +54,7 @@ for spool in "$FIXTURES"/stackpulse/*/*.spool; do
     samples=${line% *} interval=${line#* }
     ((interval <= 1000000000000)) || continue # sums beyond 64 bits: tests/tools/spool2pprof/damage.sh
     accepted "$name" "$spool" "$samples" "$interval"
-    pprof_folded "$name.pb.gz" samples | diff -u folded - >difference || die "$name: $(head -20 difference)"
+    diff -u folded pprof/folded >difference || die "$name: $(head -20 difference)"
     case $spool in
     */cases/*) # a sample or two: what is special about them is not the profile
         expect_silent -raw -symbolize=none "$name.pb.gz" >pprof.raw
@@ -72,7 +73,7 @@ for options in --labels= --labels=pid,thread --timestamps "--timestamps --labels
     --inline-locations "--comment=one --comment=two"; do
     # shellcheck disable=SC2086 # several words
     accepted way "$o2" "${line% *}" "${line#* }" $options
-    pprof_folded way.pb.gz samples | diff -u folded - || die "$options: other stacks"
+    diff -u folded pprof/folded || die "$options: other stacks"
     by_pprof way "$o2" "${line% *}"
 done
 

@@ -5,6 +5,7 @@
 #   totals     the sum of each sample type: "TYPE/UNIT SUM"
 #   functions  the names, sorted, each once
 #   folded     stacks as spool2folded --root=none writes them, weighed by sample type INDEX (from 0)
+#   read       as check; without faults, files totals and folded of index 0 in the folder INDEX
 #   labels     samples of each label, by sample type INDEX: "KEY=VALUE SUM", numbers as "KEY=#VALUE UNIT SUM"
 # Integers are exact up to 2^63 - 1.
 use strict;
@@ -194,7 +195,25 @@ sub functions {
     print "$_\n" for sort keys %names;
 }
 
-my %modes = (check => \&check, totals => \&totals, functions => \&functions, folded => \&folded, labels => \&labels);
-die "usage: pprof_text.pl check|totals|functions|folded|labels [INDEX]\n" unless $modes{ $mode // '' };
+sub into { # FILE MODE
+    my ($file, $print) = @_;
+    open my $out, '>', $file or die "$file: $!\n";
+    my $before = select $out;
+    $print->();
+    select $before;
+    close $out or die "$file: $!\n";
+}
+
+sub read_all {
+    my $folder = $index;
+    check();
+    return if $faults;
+    $index = 0;
+    into("$folder/totals", \&totals);
+    into("$folder/folded", \&folded);
+}
+
+my %modes = (check => \&check, read => \&read_all, totals => \&totals, functions => \&functions, folded => \&folded, labels => \&labels);
+die "usage: pprof_text.pl check|read|totals|functions|folded|labels [INDEX]\n" unless $modes{ $mode // '' };
 $modes{$mode}->();
 exit($faults > 0);

@@ -34,18 +34,17 @@ END
 
 # agrees OUT FILE...: the same stacks, labels, totals.
 agrees() {
-    local type
-    for type in samples cpu; do
-        pprof_folded "$1" $type >ours
-        pprof_labels "$1" $type >>ours
-        pprof_folded "$2" $type >theirs
-        pprof_labels "$2" $type >>theirs
-        diff -u ours theirs || die "$1 and $2: $type"
+    local i kinds=() type
+    for i in 1 2; do # each is decoded once
+        _pprof_decode "${!i}"
+        for type in 0 1; do
+            LC_ALL=C perl "$_pprof_folder/pprof_text.pl" folded $type <pprof/decode.txt
+            LC_ALL=C perl "$_pprof_folder/pprof_text.pl" labels $type <pprof/decode.txt
+        done >side$i
+        kinds[i]="$(grep -c '^sample {' pprof/decode.txt) samples, $(grep -c '^mapping {' pprof/decode.txt) mappings"
     done
-    [ "$(pprof_decode "$1" | grep -c '^sample {')" = "$(pprof_decode "$2" | grep -c '^sample {')" ] ||
-        die "$1 and $2: other samples"
-    [ "$(pprof_decode "$1" | grep -c '^mapping {')" = "$(pprof_decode "$2" | grep -c '^mapping {')" ] ||
-        die "$1 and $2: other mappings"
+    diff -u side1 side2 || die "$1 and $2: other stacks or labels"
+    [ "${kinds[1]}" = "${kinds[2]}" ] || die "$1 and $2: ${kinds[*]}"
 }
 
 for spool in a b c "a b" "b a" "b c" "a b c" "c b a" "a a"; do
@@ -58,13 +57,13 @@ for spool in "a b" "b a" "b c" "a b c" "c b a" "a a"; do
     for single in $spool; do
         singles+=("$single.pb.gz")
     done
-    go tool pprof -symbolize=none -proto -output=theirs.pb.gz "${singles[@]}" 2>pprof/err || die "pprof: $(<pprof/err)"
+    pprof_proto theirs.pb.gz -symbolize=none "${singles[@]}"
     agrees "${spool// /}.pb.gz" theirs.pb.gz
 done
 # In any grouping.
-go tool pprof -symbolize=none -proto -output=grouped.pb.gz ab.pb.gz c.pb.gz 2>pprof/err
+pprof_proto grouped.pb.gz -symbolize=none ab.pb.gz c.pb.gz
 agrees abc.pb.gz grouped.pb.gz
-go tool pprof -symbolize=none -proto -output=grouped.pb.gz a.pb.gz bc.pb.gz 2>pprof/err
+pprof_proto grouped.pb.gz -symbolize=none a.pb.gz bc.pb.gz
 agrees abc.pb.gz grouped.pb.gz
 
 # The file of the one is the file of the other, where it was first.
