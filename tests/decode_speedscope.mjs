@@ -2,10 +2,11 @@
 // Reads a speedscope document back into stacks, and finds what the schema cannot say (output-formats.md 5 and 7).
 //
 //     node decode_speedscope.mjs FILE [--summary]
+//     node decode_speedscope.mjs --faults FILE...
 //
 // prints { name, size, frames, profiles: [{ name, type, unit, endValue, busy, gaps, idle, depth, entries, runs }] } as
 // JSON, where runs are [{ stack, weight }] in order, root first, [] for a gap (left out with --summary). Exit status 1 with
-// a line for each fault on standard error. As a module: decodeSpeedscope(text) is { document, faults }.
+// a line for each fault on standard error; --faults: nothing but those, of several files. As a module: decodeSpeedscope(text) is { document, faults }.
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
@@ -78,10 +79,13 @@ export function decodeSpeedscope(text) {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-    const { document, faults } = decodeSpeedscope(readFileSync(process.argv[2], 'utf8'));
+    const onlyFaults = process.argv[2] === '--faults';
+    for (const file of onlyFaults ? process.argv.slice(3) : [process.argv[2]]) {
+        const { document, faults } = decodeSpeedscope(readFileSync(file, 'utf8'));
 
-    if (process.argv[3] === '--summary') for (const p of document.profiles) delete p.runs;
-    process.stdout.write(JSON.stringify(document) + '\n');
-    for (const fault of faults) process.stderr.write(`${process.argv[2]}: ${fault}\n`);
-    process.exitCode = faults.length > 0 ? 1 : 0;
+        if (process.argv[3] === '--summary') for (const p of document.profiles) delete p.runs;
+        if (!onlyFaults) process.stdout.write(JSON.stringify(document) + '\n');
+        for (const fault of faults) process.stderr.write(`${file}: ${fault}\n`);
+        if (faults.length > 0) process.exitCode = 1;
+    }
 }

@@ -56,19 +56,23 @@ END
 
 # rbspy#386: as many weights as samples (decode_speedscope.mjs complains), on everything that was recorded.
 O15() {
+    local documents=()
     for spool in "$stackpulse"/ladder/*.spool "$stackpulse"/python/*.spool "$stackpulse"/kernel/*.spool \
         "$stackpulse"/synth/{basic,churn,unpinned,deep,backwards}.spool; do
         inputs=("$spool")
         common=(--sysroot "$FIXTURES/sysroot" --perf-map-dir "$stackpulse/python")
         for options in '' --no-merge-runs --weight=samples --merge-threads; do
             # shellcheck disable=SC2086 # none or one
-            to_speedscope $options
+            converter spool2speedscope "$(basename "$spool")$options" $options || continue
+            documents+=("$(basename "$spool")$options")
         done
         to_folded
         # All threads together are what was sampled.
         to_speedscope --weight=samples --no-overview
         speedscope '[.profiles[].busy] | add' "$(awk '{ n += $NF } END { print n }' folded)"
     done
+    [ ${#documents[@]} = 0 ] || node "$helpers/decode_speedscope.mjs" --faults "${documents[@]}" 2>faults ||
+        die "spool2speedscope: $(head -3 faults)"
 }
 
 # rbspy#367, PR #371: samples that are not in order.

@@ -9,6 +9,8 @@
 #   speedscope_refused FILE TEXT       the validator refuses it, with TEXT in what it says
 #   speedscope_folded FILE INDEX [--microseconds]   stacks of a profile as spool2folded --root=none writes them
 #   speedscope_app FILE [OPTION]...    opens it in the app (options: speedscope_app.mjs); what it has goes to FILE.app
+#   speedscope_apps [OPTION]... FILE...   several in one browser; what it says goes to apps.err, pictures to FILE.png. Files that
+#                                      are refused have errors in FILE.app, and end nothing
 #   json FILE EXPRESSION               a value of a JSON file: json x.app 'd.profiles[0].busyWeight'
 _speedscope_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${CONSUMERS:=$_speedscope_folder/../../build/consumers}"
@@ -50,6 +52,11 @@ speedscope_app() {
     local file=$1
     shift
     node "$_speedscope_folder/speedscope_app.mjs" "$@" "$file" >"$file.app" || _speedscope_die "the app does not open $file"
+}
+speedscope_apps() {
+    local status=0
+    node "$_speedscope_folder/speedscope_app.mjs" --beside "$@" 2>apps.err || status=$?
+    [ $status -le 1 ] || _speedscope_die "speedscope_app.mjs: exit $status: $(head -3 apps.err)"
 }
 
 json() {

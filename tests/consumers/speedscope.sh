@@ -44,9 +44,11 @@ done
 [ ${#documents[@]} -gt 100 ] || die "${#documents[@]} documents"
 check "${documents[@]}" >/dev/null || die "documents are not valid"
 [ ${#compared[@]} -gt 20 ] || die "${#compared[@]} compared"
+merged=("${compared[@]##*/}")
+merged=("${merged[@]/%/.merged.json}")
+check --folded 0 --beside "${merged[@]}" || die "documents are not valid"
 for spool in "${compared[@]}"; do
-    check --folded 0 "$(basename "$spool").merged.json" >shown
     "${folded[@]}" -q "$spool" >expected
     [ -s expected ] || continue
-    diff expected shown || die "$spool: other stacks than spool2folded's"
+    diff expected "${spool##*/}.merged.json.folded" || die "$spool: other stacks than spool2folded's"
 done

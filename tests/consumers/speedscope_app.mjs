@@ -1,15 +1,17 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// speedscope_app.mjs [OPTION]... FILE: opens a document (of any format that speedscope imports) in the packaged
+// speedscope_app.mjs [OPTION]... FILE...: opens a document (of any format that speedscope imports) in the packaged
 // speedscope app in headless Chromium, and prints as JSON what the app then has and shows. Exit 1 when the app
 // reports an error in whatever way, logs one, or asks for anything that is not on localhost; exit 2 for a wrong command line.
 //   --each             details of each profile, not only of the active one
 //   --top N            frames in the lists of details (default 20)
 //   --screenshot FILE  a PNG of --view time-ordered, left-heavy or sandwich, with --size WxH (1200x800)
+//   --beside           what it prints goes to FILE.app, and the PNG to FILE.png, whatever it is called: for several files, which
+//                      are opened one after another in one browser, each in a page and with a profile of its own
 //   --timeout SECONDS  for the import (default 60)
 // Weights are the app's own integers. They are read from the properties of its top component; "table" is the text of the
 // sandwich view's list. CONSUMERS is the folder with node_modules (build/consumers), CHROMIUM the browser if not in PATH.
-import { accessSync, constants, createReadStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, createReadStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -31,25 +33,26 @@ const CHROMIUM_FLAGS = [
 
 function usage(text) {
     console.error(`speedscope_app: ${text}\nusage: speedscope_app.mjs [--each] [--top N] [--screenshot FILE --view VIEW` +
-        ' --size WxH] [--timeout SECONDS] FILE');
+        ' --size WxH] [--timeout SECONDS] FILE | --beside FILE...');
     process.exit(2);
 }
 
 function parseOptions(args) {
-    const o = { file: null, each: false, top: 20, screenshot: null, view: 'time-ordered', size: [1200, 800], timeoutMs: 60000 };
+    const o = { files: [], beside: false, each: false, top: 20, screenshot: null, view: 'time-ordered', size: [1200, 800], timeoutMs: 60000 };
     for (let i = 0; i < args.length; i++) {
         const value = () => args[++i] ?? usage(`${args[i - 1]} needs a value`);
         if (args[i] === '--each') o.each = true;
+        else if (args[i] === '--beside') o.beside = true;
         else if (args[i] === '--top') o.top = Number(value());
         else if (args[i] === '--screenshot') o.screenshot = value();
         else if (args[i] === '--view') o.view = value();
         else if (args[i] === '--size') o.size = value().split('x').map(Number);
         else if (args[i] === '--timeout') o.timeoutMs = 1000 * Number(value());
         else if (args[i].startsWith('--')) usage(`unknown option ${args[i]}`);
-        else if (o.file !== null) usage('more than one file');
-        else o.file = args[i];
+        else o.files.push(args[i]);
     }
-    if (o.file === null) usage('no file');
+    if (o.files.length === 0) usage('no file');
+    if (o.files.length > 1 && !o.beside) usage('more than one file');
     if (!VIEWS.includes(o.view)) usage(`no view ${o.view}`);
     if (o.size.length !== 2 || !o.size.every((n) => n > 0)) usage('--size is WIDTHxHEIGHT');
     if (!(o.timeoutMs > 0) || !(o.top >= 0)) usage('not a number');
@@ -241,25 +244,48 @@ async function look(page, options, errors) {
     return group;
 }
 
+// What the app has of a file, and what went wrong.
+async function open(browser, file, options) {
+    const { server, origin } = await serve(file);
+    const errors = [];
+    let result = {};
+    let page;
+    try {
+        page = await browser.newPage({
+            viewport: { width: options.size[0], height: options.size[1] },
+            colorScheme: 'light',
+        });
+        await page.addInitScript(keepScripts);
+        await listen(page, origin, errors);
+        const name = encodeURIComponent(`/document/${encodeURIComponent(basename(file))}`);
+        await page.goto(`${origin}/#profileURL=${name}`, { timeout: 60000 });
+        result = await look(page, options, errors);
+    } catch (error) {
+        errors.push(error.message.split('\n')[0]);
+    }
+    const seen = [...errors]; // what is broken off by the end is no error
+    await page?.close().catch(() => {});
+    server.closeAllConnections();
+    server.close();
+    return { result, errors: seen };
+}
+
 async function main() {
     const options = parseOptions(process.argv.slice(2));
     const { version } = JSON.parse(readFileSync(join(consumers, 'node_modules/speedscope/package.json')));
     const { chromium } = require('playwright-core');
-    statSync(options.file);
+    for (const file of options.files) statSync(file);
 
     const home = mkdtempSync(join(tmpdir(), 'speedscope_app.'));
     process.on('exit', () => rmSync(home, { recursive: true, force: true }));
-    const { server, origin } = await serve(options.file);
-    const errors = [];
     let browser;
-    let result = {};
-    const started = performance.now();
     // Signals end the browser too: Playwright sees to that, and Chromium itself when its pipe breaks.
-    const watchdog = setTimeout(() => {
+    const watch = () => setTimeout(() => {
         console.error('speedscope_app: the browser does not answer');
         browser?.close().catch(() => {});
         setTimeout(() => process.exit(1), 2000);
     }, 2 * options.timeoutMs + 60000);
+    let watchdog = watch();
     try {
         browser = await chromium.launch({
             executablePath: findChromium(),
@@ -267,26 +293,22 @@ async function main() {
             env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home },
             timeout: 60000,
         });
-        const page = await browser.newPage({
-            viewport: { width: options.size[0], height: options.size[1] },
-            colorScheme: 'light',
-        });
-        await page.addInitScript(keepScripts);
-        await listen(page, origin, errors);
-        const name = encodeURIComponent(`/document/${encodeURIComponent(basename(options.file))}`);
-        await page.goto(`${origin}/#profileURL=${name}`, { timeout: 60000 });
-        result = await look(page, options, errors);
-    } catch (error) {
-        errors.push(error.message.split('\n')[0]);
+        for (const file of options.files) {
+            clearTimeout(watchdog);
+            watchdog = watch();
+            const started = performance.now();
+            const beside = options.beside && options.screenshot ? { screenshot: `${file}.png` } : {};
+            const { result, errors } = await open(browser, file, { ...options, ...beside });
+            const said = JSON.stringify({ speedscope: version, milliseconds: Math.round(performance.now() - started), ...result, errors }, null, 1);
+            if (options.beside) writeFileSync(`${file}.app`, said + '\n');
+            else console.log(said);
+            for (const error of errors) console.error(`speedscope_app: ${basename(file)}: ${error}`);
+            if (errors.length > 0) process.exitCode = 1;
+        }
     } finally {
         await browser?.close().catch(() => {});
-        server.closeAllConnections();
-        server.close();
         clearTimeout(watchdog);
     }
-    console.log(JSON.stringify({ speedscope: version, milliseconds: Math.round(performance.now() - started), ...result, errors }, null, 1));
-    for (const error of errors) console.error(`speedscope_app: ${basename(options.file)}: ${error}`);
-    process.exitCode = errors.length > 0 ? 1 : 0;
 }
 
 main().catch((error) => {

@@ -30,9 +30,9 @@ field() {
     node -e 'const d = JSON.parse(require("fs").readFileSync(process.argv[1])); console.log(eval(process.argv[2]))' "$@"
 }
 
-# open DOC: what the app says, in app.json.
+# open DOC...: what the app says of each, in DOC.app. One browser takes them all.
 open() {
-    node "$here/speedscope_app.mjs" --each "$1" >app.json || die "the app does not open $1: $(grep -A3 errors app.json)"
+    node "$here/speedscope_app.mjs" --each --beside "$@" || die "the app does not open: $(grep -A3 '"errors": \[$' ./*.app)"
 }
 
 # largest LINES: of "NAME COUNT" lines, added up: "WEIGHT NAME", largest first.
@@ -43,25 +43,31 @@ largest() {
 
 # Every profile is there with its own busy weight. Of the first one, which has all samples, total, roots and the hottest
 # function are spool2folded's.
-for spool in ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls-O2 synth/churn; do
-    doc=$(basename $spool).speedscope.json
-    "${convert[@]}" -q -o "$doc" "$stackpulse/$spool.spool"
-    open "$doc"
+spools=(ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls-O2 synth/churn)
+docs=()
+for spool in "${spools[@]}"; do
+    docs+=("${spool##*/}.speedscope.json")
+    "${convert[@]}" -q -o "${docs[-1]}" "$stackpulse/$spool.spool"
+done
+open "${docs[@]}"
+for spool in "${spools[@]}"; do
+    doc=${spool##*/}.speedscope.json
+    app=$doc.app
     check "$doc" >checked.json
     field checked.json 'd.profiles.map((p) => `${p.busy} ${p.name}`).join("\n")' >expected
-    field app.json 'd.profiles.map((p) => `${p.busyWeight} ${p.name}`).join("\n")' >shown
+    field "$app" 'd.profiles.map((p) => `${p.busyWeight} ${p.name}`).join("\n")' >shown
     diff expected shown || die "$spool: other profiles in the app"
 
     interval=$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" | sed 's/.*"interval_ns":\([0-9]*\).*/\1/')
     "${folded[@]}" -q "$stackpulse/$spool.spool" >stacks
-    [ "$(field app.json 'd.profiles[0].busyWeight')" = "$(awk -v i="$interval" '{ n += $NF } END { printf "%.0f", n * i }' stacks)" ] ||
+    [ "$(field "$app" 'd.profiles[0].busyWeight')" = "$(awk -v i="$interval" '{ n += $NF } END { printf "%.0f", n * i }' stacks)" ] ||
         die "$spool: another total"
     sed 's/.*;//' stacks >leaves
     largest leaves | head -1 >expected
-    field app.json 'd.profiles[0].bySelf.slice(0, 1).map((f) => `${f.self} ${f.name}`).join("\n")' >shown
+    field "$app" 'd.profiles[0].bySelf.slice(0, 1).map((f) => `${f.self} ${f.name}`).join("\n")' >shown
     diff expected shown || die "$spool: another hottest function"
     # Several processes have roots of their own, "NAME PID".
-    if grep -q '"name": "all threads' app.json && [ "$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" |
+    if grep -q '"name": "all threads' "$app" && [ "$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" |
         grep -o '"pid":[0-9]*,"name"' | sort -u | wc -l)" -gt 1 ]; then
         "$BIN/spool2folded" -q --root=pid --no-symbols "$stackpulse/$spool.spool" |
             sed 's/^\([^;]*\)-\([0-9]*\);.* \([0-9]*\)$/\1 \2 \3/' >roots
@@ -69,31 +75,31 @@ for spool in ladder/ladder-O2 ladder/ladder-O2-fork python/py312 kernel/syscalls
         sed 's/;.* / /' stacks >roots
     fi
     largest roots >expected
-    field app.json 'd.profiles[0].roots.map((f) => `${f.weight} ${f.name}`).join("\n")' | sort -k1,1nr -k2 >shown
+    field "$app" 'd.profiles[0].roots.map((f) => `${f.weight} ${f.name}`).join("\n")' | sort -k1,1nr -k2 >shown
     diff expected shown || die "$spool: other roots"
 done
 
 # Stacks that crash the viewer, threads it would take minutes for, gaps that cost it seconds each.
 [ -x "$BIN/spoolgen" ] || skip "no spoolgen (SPOOL_BUILD_BENCH)"
-generated=("$BIN/spool2speedscope" --no-symbols -o gen.speedscope.json gen.spool)
+generated=("$BIN/spool2speedscope" --no-symbols)
 "$BIN/spoolgen" --samples 200 --stacks 20 --threads 1 --processes 1 --depth 5000 -o gen.spool
-"${generated[@]}" 2>err
+"${generated[@]}" -o deep.json gen.spool 2>err
 grep -q 'samples have more than 2000 frames' err || die "no warning of depth: $(<err)"
-check gen.speedscope.json >/dev/null
-open gen.speedscope.json
 
 "$BIN/spoolgen" --samples 30000 --stacks 3000 --threads 300 --processes 3 -o gen.spool
-"${generated[@]}"
-check gen.speedscope.json >checked.json
-[ "$(field checked.json 'd.profiles.length')" = 258 ] || die "$(field checked.json 'd.profiles.length') profiles"
-[ "$(field checked.json 'd.profiles[257].name')" = 'other threads (44)' ] || die "$(field checked.json 'd.profiles[257].name')"
-open gen.speedscope.json
-[ "$(field app.json 'd.profiles.length')" = 258 ] || die "not every profile is in the app"
+"${generated[@]}" -o threads.json gen.spool
 
 "$BIN/spoolgen" --samples 260000 --stacks 12 --threads 1 --processes 1 --depth 2 -o gen.spool
-"${generated[@]}" 2>err
-check gen.speedscope.json >checked.json
-[ "$(field checked.json 'd.profiles[0].type')" = evented ] || die "20,000 gaps are not evented"
-open gen.speedscope.json
-[ "$(field app.json 'd.profiles[0].busyWeight')" = "$(field checked.json 'd.profiles[0].busy')" ] ||
+"${generated[@]}" -o gaps.json gen.spool 2>err
+
+check deep.json >/dev/null
+check threads.json >threads.checked
+[ "$(field threads.checked 'd.profiles.length')" = 258 ] || die "$(field threads.checked 'd.profiles.length') profiles"
+[ "$(field threads.checked 'd.profiles[257].name')" = 'other threads (44)' ] || die "$(field threads.checked 'd.profiles[257].name')"
+check gaps.json >gaps.checked
+[ "$(field gaps.checked 'd.profiles[0].type')" = evented ] || die "20,000 gaps are not evented"
+
+open deep.json threads.json gaps.json
+[ "$(field threads.json.app 'd.profiles.length')" = 258 ] || die "not every profile is in the app"
+[ "$(field gaps.json.app 'd.profiles[0].busyWeight')" = "$(field gaps.checked 'd.profiles[0].busy')" ] ||
     die "events are another time in the app"
