@@ -123,14 +123,14 @@ replay_python() { # FILE EVENT SECONDS PYTHON
     replay_record "$1" "$2" 60 "$4" sample.py "$3"
 }
 
-# A debugger that reads symbols and lines of a C library.
+# A debugger that reads all symbols and types of a C library (and of its debug file, if there is one).
 replay_make_gdb() {
     command -v gdb >/dev/null && replay_libc=$(ldd "$(command -v gdb)" | awk '$1 == "libc.so.6" { print $3 }') &&
         [ -n "$replay_libc" ]
 }
 replay_gdb() { # FILE EVENT SECONDS
-    replay_record "$@" gdb -batch -nx -ex 'set pagination off' -ex 'info functions nothing_has_this_name' \
-        -ex 'info types nothing_has_this_name' -ex 'info line nothing_has_this_name' "$replay_libc"
+    replay_record "$@" gdb -batch -nx -ex 'set pagination off' -ex 'maint expand-symtabs' \
+        -ex 'info functions nothing_has_this_name' -ex 'info types nothing_has_this_name' "$replay_libc"
 }
 
 # pythons: those whose stacks are worth a look, each once: the system's, and the two newest of pyenv
