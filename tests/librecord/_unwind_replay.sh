@@ -132,8 +132,11 @@ replay_make_gdb() {
         [ -n "$replay_libc" ]
 }
 replay_gdb() { # FILE EVENT SECONDS
-    replay_record "$@" gdb -batch -nx -ex 'set pagination off' -ex 'maint expand-symtabs' \
-        -ex 'info functions nothing_has_this_name' -ex 'info types nothing_has_this_name' "$replay_libc"
+    local i commands=()
+    for i in 1 2 3 4 5 6; do # it reads anew each time
+        commands+=(-ex "file $replay_libc" -ex 'maint expand-symtabs' -ex "info types nothing_has_this_name_$i" -ex file)
+    done
+    replay_record "$@" gdb -batch -nx -ex 'set pagination off' -ex 'set confirm off' "${commands[@]}"
 }
 
 # pythons: those whose stacks are worth a look, each once: the system's, and the two newest of pyenv
