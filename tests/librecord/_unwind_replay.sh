@@ -72,18 +72,17 @@ replay_cpp() { # FILE EVENT SECONDS
 
 replay_make_rust() {
     command -v rustc >/dev/null && rustc --version >/dev/null 2>&1 || return 1
-    {
-        echo 'use std::collections::{BTreeMap, HashMap};'
-        for i in $(seq 200); do
-            cat <<END
+    cat >sample.rs <<'END'
+use std::collections::{BTreeMap, HashMap};
+macro_rules! group { ($($name:ident $kind:ident $n:literal),*) => { $(
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind$i { Number(u64), Text(String), List(Vec<Kind$i>), Pair(Box<(Kind$i, Kind$i)>) }
-pub fn group$i(items: &[Kind$i]) -> Result<BTreeMap<usize, Vec<Kind$i>>, String> {
-    let mut seen: HashMap<Kind$i, usize> = HashMap::new();
-    for item in items.iter().filter(|k| !matches!(k, Kind$i::Number(n) if *n == $i)) {
+pub enum $kind { Number(u64), Text(String), List(Vec<$kind>), Pair(Box<($kind, $kind)>) }
+pub fn $name(items: &[$kind]) -> Result<BTreeMap<usize, Vec<$kind>>, String> {
+    let mut seen: HashMap<$kind, usize> = HashMap::new();
+    for item in items.iter().filter(|k| !matches!(k, $kind::Number(n) if *n == $n)) {
         *seen.entry(item.clone()).or_default() += 1;
     }
-    let mut out: BTreeMap<usize, Vec<Kind$i>> = BTreeMap::new();
+    let mut out: BTreeMap<usize, Vec<$kind>> = BTreeMap::new();
     for (kind, count) in seen.into_iter() {
         out.entry(count).or_insert_with(Vec::new).push(kind);
     }
@@ -91,11 +90,15 @@ pub fn group$i(items: &[Kind$i]) -> Result<BTreeMap<usize, Vec<Kind$i>>, String>
         list.sort_by(|a, b| b.cmp(a));
         list.dedup();
     }
-    if out.is_empty() { Err(format!("{:?} {}", items, $i)) } else { Ok(out) }
+    if out.is_empty() { Err(format!("{:?} {}", items, $n)) } else { Ok(out) }
 }
+)* } }
 END
-        done
-    } >sample.rs
+    awk 'BEGIN {
+        for (i = 0; i < 200; i++)
+            list = list (i ? ", " : "") "group" i " Kind" i " " i
+        print "group!(" list ");"
+    }' >>sample.rs
 }
 replay_rust() { # FILE EVENT SECONDS
     replay_record "$@" rustc --crate-type=rlib --crate-name=sample -O -C codegen-units=1 -o sample.rlib sample.rs
@@ -123,14 +126,17 @@ replay_python() { # FILE EVENT SECONDS PYTHON
     replay_record "$1" "$2" 60 "$4" sample.py "$3"
 }
 
-# A debugger that reads symbols and lines of a C library.
+# A debugger that reads all symbols and types of a C library (and of its debug file, if there is one).
 replay_make_gdb() {
     command -v gdb >/dev/null && replay_libc=$(ldd "$(command -v gdb)" | awk '$1 == "libc.so.6" { print $3 }') &&
         [ -n "$replay_libc" ]
 }
 replay_gdb() { # FILE EVENT SECONDS
-    replay_record "$@" gdb -batch -nx -ex 'set pagination off' -ex 'info functions nothing_has_this_name' \
-        -ex 'info types nothing_has_this_name' -ex 'info line nothing_has_this_name' "$replay_libc"
+    local i commands=()
+    for i in 1 2 3 4 5 6; do # it reads anew each time
+        commands+=(-ex "file $replay_libc" -ex 'maint expand-symtabs' -ex "info types nothing_has_this_name_$i" -ex file)
+    done
+    replay_record "$@" gdb -batch -nx -ex 'set pagination off' -ex 'set confirm off' "${commands[@]}"
 }
 
 # pythons: those whose stacks are worth a look, each once: the system's, and the two newest of pyenv

@@ -39,7 +39,7 @@ struct perf_data {
     struct perf_event *events;
     size_t count;
     size_t sample_count; /* of them */
-    uint8_t *bytes;      /* the file, mapped and read */
+    uint8_t *bytes;      /* the file */
     size_t size;
 };
 

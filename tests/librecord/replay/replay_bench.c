@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Time per frame of the ways to walk, one after the other in each round. Cold begins with nothing opened and ends
- * with everything closed; the others have seen all samples before. Processor time, since the machine may have
- * other work.
+ * with everything closed; the others have seen all samples before. Stacks are copied a moment before they are
+ * walked, as the kernel does for a recorder; "far" ones come from hundreds of megabytes that are in no cache of the
+ * processor, where a walk is mostly waiting for them. Processor time, since the machine may have other work.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "replay_modes.h"
 
 #define ROUNDS 5
 
-struct way {
-    const char *name;
-    double ns_per_frame[ROUNDS];
-    size_t frames;
-};
+/* Samples copied at once: their stacks have 2 MiB. */
+#define BATCH 64
+#define STACK_MAX 65536
 
-enum { COLD, WARM, UNCACHED, LIBDW, WAYS };
+enum { COLD, WARM, UNCACHED, LIBDW, FAR, FAR_LIBDW, WAYS };
+
+static const char *const names[WAYS] = {"cold", "warm", "uncached", "libdw", "far", "far-libdw"};
+
+/* What walks: world, or libdw when that is not NULL. */
+struct walker {
+    struct replay_world *world;
+    struct libdw_files *libdw;
+    size_t frames;
+    double took_ns;
+};
 
 static double now_ns(void)
 {
@@ -28,39 +38,59 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static size_t pass(struct replay_world *world)
+static void walk_all(struct walker *walker, const struct replay_sample *samples, size_t count)
 {
     static struct replay_walk walk;
-    size_t frames = 0;
+    static struct libdw_walk by_libdw;
+    double start = now_ns();
 
-    for (size_t i = 0; i < world->replay->count; i++) {
-        replay_world_walk(world, &world->replay->samples[i], &walk);
-        frames += walk.result.count;
+    for (size_t i = 0; i < count; i++) {
+        if (walker->libdw != NULL)
+            libdw_files_walk(walker->libdw, &samples[i], &by_libdw);
+        else
+            replay_world_walk(walker->world, &samples[i], &walk);
+        walker->frames += walker->libdw != NULL ? by_libdw.count : walk.result.count;
     }
-    return frames;
+    walker->took_ns += now_ns() - start;
 }
 
-static size_t pass_cold(const struct replay *replay)
+/* Walks copies made before each batch, which is not timed. */
+static void walk_copies(struct walker *walker, const struct replay *replay)
+{
+    static uint8_t stacks[BATCH][STACK_MAX];
+    struct perf_event events[BATCH];
+    struct replay_sample batch[BATCH];
+    size_t count = 0;
+
+    for (size_t i = 0; i < replay->count; i += count) {
+        for (count = 0; count < BATCH && i + count < replay->count; count++) {
+            struct perf_event *event = &events[count];
+
+            *event = *replay->samples[i + count].event;
+            batch[count].view = replay->samples[i + count].view;
+            batch[count].event = event;
+            if (event->sample.stack_size > STACK_MAX)
+                event->sample.stack_size = STACK_MAX;
+            if (event->sample.stack_size > 0)
+                memcpy(stacks[count], event->sample.stack, event->sample.stack_size);
+            event->sample.stack = stacks[count];
+        }
+        walk_all(walker, batch, count);
+    }
+}
+
+static void walk_cold(struct walker *walker, const struct replay *replay)
 {
     struct replay_world world;
-    size_t frames;
+    double start = now_ns();
 
     replay_world_init(&world, replay, true);
-    frames = pass(&world);
+    walker->world = &world;
+    walker->took_ns += now_ns() - start;
+    walk_copies(walker, replay);
+    start = now_ns();
     replay_world_free(&world);
-    return frames;
-}
-
-static size_t pass_libdw(struct libdw_files *files, const struct replay *replay)
-{
-    static struct libdw_walk walk;
-    size_t frames = 0;
-
-    for (size_t i = 0; i < replay->count; i++) {
-        libdw_files_walk(files, &replay->samples[i], &walk);
-        frames += walk.count;
-    }
-    return frames;
+    walker->took_ns += now_ns() - start;
 }
 
 static int by_value(const void *a, const void *b)
@@ -72,38 +102,38 @@ static int by_value(const void *a, const void *b)
 
 int replay_bench(const struct replay *replay)
 {
-    static struct way ways[WAYS] = {[COLD] = {.name = "cold"},
-                                    [WARM] = {.name = "warm"},
-                                    [UNCACHED] = {.name = "uncached"},
-                                    [LIBDW] = {.name = "libdw"}};
+    static double ns_per_frame[WAYS][ROUNDS];
     struct replay_world cached, uncached;
     struct libdw_files *libdw = libdw_files_new(replay);
+    size_t frames = 0;
 
     replay_world_init(&cached, replay, true);
     replay_world_init(&uncached, replay, false);
-    pass(&cached);
-    pass(&cached); /* the cache has grown as it needs to */
-    pass(&uncached);
-    pass_libdw(libdw, replay);
-    for (int round = 0; round < ROUNDS; round++) {
+    /* The first round is to warm up: caches have grown then. */
+    for (int round = -1; round < ROUNDS; round++) {
         for (int i = 0; i < WAYS; i++) {
-            double start = now_ns();
-            size_t frames = i == COLD       ? pass_cold(replay)
-                            : i == WARM     ? pass(&cached)
-                            : i == UNCACHED ? pass(&uncached)
-                                            : pass_libdw(libdw, replay);
+            struct walker walker = {i == UNCACHED ? &uncached : &cached,
+                                    i == LIBDW || i == FAR_LIBDW ? libdw : NULL, 0, 0};
 
-            ways[i].frames = frames;
-            ways[i].ns_per_frame[round] = (now_ns() - start) / (double)(frames == 0 ? 1 : frames);
+            if (i == COLD)
+                walk_cold(&walker, replay);
+            else if (i == FAR || i == FAR_LIBDW)
+                walk_all(&walker, replay->samples, replay->count);
+            else
+                walk_copies(&walker, replay);
+            if (round >= 0)
+                ns_per_frame[i][round] =
+                    walker.took_ns / (double)(walker.frames == 0 ? 1 : walker.frames);
+            if (i == WARM)
+                frames = walker.frames;
         }
     }
-    printf("samples %zu frames %zu", replay->count, ways[WARM].frames);
+    printf("samples %zu frames %zu", replay->count, frames);
     for (int i = 0; i < WAYS; i++) {
-        qsort(ways[i].ns_per_frame, ROUNDS, sizeof(double), by_value);
-        printf(" %s %.1f", ways[i].name, ways[i].ns_per_frame[ROUNDS / 2]);
+        qsort(ns_per_frame[i], ROUNDS, sizeof(double), by_value);
+        printf(" %s %.1f", names[i], ns_per_frame[i][ROUNDS / 2]);
     }
-    printf(" libdw/warm %.1f\n",
-           ways[LIBDW].ns_per_frame[ROUNDS / 2] / ways[WARM].ns_per_frame[ROUNDS / 2]);
+    printf(" libdw/warm %.1f\n", ns_per_frame[LIBDW][ROUNDS / 2] / ns_per_frame[WARM][ROUNDS / 2]);
     replay_world_free(&cached);
     replay_world_free(&uncached);
     libdw_files_free(libdw);
