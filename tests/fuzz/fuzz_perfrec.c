@@ -135,7 +135,7 @@ static uint32_t take_id(struct input *in)
 {
     uint8_t id = (uint8_t)take(in, 1);
 
-    return id >= 250 ? (uint32_t)(id - 251) /* -1, 0, ... */ : PID + (id & 7);
+    return id >= 250 ? id - UINT32_C(251) /* -1, 0, ... */ : (uint32_t)PID + (id & 7u);
 }
 
 struct record {
@@ -181,7 +181,7 @@ static void put_sample(struct record *r, struct input *in, const struct perfrec_
 
         put(r, count, 8);
         for (uint64_t i = 0; i < count; i++)
-            put(r, take(in, 1) < 64 ? (uint64_t) - (int64_t)(take(in, 1) << 4) : take(in, 2), 8);
+            put(r, take(in, 1) < 64 ? UINT64_C(0) - (take(in, 1) << 4) : take(in, 2), 8);
     }
     put(r, take(in, 1) % 4, 8);
     if (r->words[r->size / 8 - 1] != 0)

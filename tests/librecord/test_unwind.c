@@ -901,7 +901,7 @@ static void a_leaf_of_aarch64_whose_rule_points_below_sp_returns_to_x30(void **s
         .cfa_register = REG_A64_FP,
         .cfa_offset = 16,
         .a64 = {.saved_mask = 3u << 10, .lowest = -2, .above = {[11] = 1}}};
-    static const uint8_t call[] = {0, 0, 0, 0x94}, branch[] = {0, 0, 0, 0x14};
+    static const uint8_t call[] = {0, 0, 0x3f, 0xd6}, branch[] = {0, 0, 0, 0x14};
 
     begin_a64(w);
     rule_at(w, CODE, &by_fp);

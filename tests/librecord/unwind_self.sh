@@ -24,7 +24,8 @@ static inline int uncompress(unsigned char *to, uLongf *size, const unsigned cha
 EOS
 echo "#include \"$SRC/librecord/unwind.h\"" >unwinder.h
 sources=
-for name in rule rule_cache cfi_entry cfi_expr cfi_find cfi_program image image_section lazy_bytes; do
+for name in rule rule_cache cfi_entry cfi_expr cfi_find cfi_program code_a64 code_row code_x86 image image_section \
+    lazy_bytes; do
     sources="$sources $SRC/librecord/$name.c"
 done
 sources="$sources $(echo "$SRC"/librecord/unwind*.c)"
