@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Compares every row of the unwind tables of programs and libraries with readelf's and libdw's: of both machines, with
-# .eh_frame_hdr and without, with .debug_frame alone, compressed or not, with and without section headers.
+# .eh_frame_hdr and without, with .debug_frame alone, compressed or not, with and without section headers. With
+# CFI_ALL=1 those of the largest library there is, too, which takes a minute.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 SRC=${SRC:-$(cd "$here/../.." && pwd)}
@@ -152,6 +153,8 @@ compare_installed "$libc"
 compare_installed "/lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1"
 compare_installed "$(gcc -print-file-name=libstdc++.so.6)"
 compare_installed "/usr/aarch64-linux-gnu/lib/libc.so.6"
+compare_installed "/usr/aarch64-linux-gnu/lib/libstdc++.so.6"
+[ -z "${CFI_ALL:-}" ] || compare_installed "$(ldd "$(command -v clang)" | awk '/libLLVM/ { print $3; exit }')"
 compare_installed "/usr/bin/gdb /usr/bin/cmake /usr/bin/ld.lld"
 without_sections "libc" "$libc"
 

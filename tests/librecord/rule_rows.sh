@@ -75,7 +75,7 @@ some() { # N SANITIZED_N FILE
 library() { # of this machine NAME
     ldd "$(command -v clang)" | awk -v name="$1" 'index($1, name) == 1 { print $3; exit }'
 }
-some 1 4 "$(library libc.so)"
+some 1 1 "$(library libc.so)"
 kinds sigreturn
 kinds PLT
 some 1 4 "$(library libstdc++.so)"

@@ -159,6 +159,37 @@ static void a_32_bit_task_has_registers_that_are_not_used(void **state)
     assert_int_equal(r.sample.stack_size, 80);
 }
 
+/* Of AArch64 with as many values; the stack behind them must be found. */
+static void a_32_bit_task_of_aarch64_has_registers_that_are_not_used(void **state)
+{
+    const struct perfrec_layout a64 = {PERF_BYTES_TYPE | PERF_SAMPLE_REGS_USER |
+                                           PERF_SAMPLE_STACK_USER,
+                                       recordint_perfrec_regs_mask(ARCH_AARCH64), 0, ARCH_AARCH64};
+
+    (void)state;
+    perf_bytes_begin_sample(&b, 99);
+    perf_bytes_u64(&b, PERF_SAMPLE_REGS_ABI_32);
+    for (unsigned i = 0; i < 33; i++)
+        perf_bytes_u64(&b, 200 + i);
+    perf_bytes_u64(&b, 8);
+    perf_bytes_u64(&b, 4711);
+    perf_bytes_u64(&b, 8);
+    perf_bytes_end(&b);
+    assert_int_equal(parse(&a64), 0);
+    assert_int_equal(r.sample.regs_abi, 1);
+    assert_int_equal(r.sample.regs.known, 0);
+    assert_int_equal(r.sample.stack_size, 8);
+    assert_int_equal(r.sample.ip, 0x401234);
+
+    perf_bytes_begin_sample(&b, 99);
+    perf_bytes_u64(&b, PERF_SAMPLE_REGS_ABI_NONE);
+    perf_bytes_u64(&b, 0);
+    perf_bytes_end(&b);
+    assert_int_equal(parse(&a64), 0);
+    assert_int_equal(r.sample.regs_abi, 0);
+    assert_null(r.sample.stack);
+}
+
 static void a_kernel_thread_has_neither_registers_nor_stack(void **state)
 {
     (void)state;
@@ -580,6 +611,7 @@ int main(void)
         cmocka_unit_test(registers_out_of_our_mask_are_passed_over),
         cmocka_unit_test(segment_registers_are_not_asked_for),
         cmocka_unit_test(a_32_bit_task_has_registers_that_are_not_used),
+        cmocka_unit_test(a_32_bit_task_of_aarch64_has_registers_that_are_not_used),
         cmocka_unit_test(a_kernel_thread_has_neither_registers_nor_stack),
         cmocka_unit_test(more_copied_bytes_than_there_are_is_refused),
         cmocka_unit_test(a_callchain_longer_than_its_record_is_refused),

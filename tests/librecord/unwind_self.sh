@@ -42,14 +42,14 @@ run() { # WHAT COMPILER "OBJECTS" SAMPLES "RUNNER" "LINK OPTIONS" "OPTIONS OF WO
     # shellcheck disable=SC2086 # lists of options
     "$2" -std=gnu11 -D_GNU_SOURCE $7 -iquote "$here" -c "$here/unwind_workload.c" -o workload.o &&
         "$2" -std=gnu11 -D_GNU_SOURCE -fno-toplevel-reorder $8 -iquote "$here" -c "$here/unwind_chain.c" -o chain.o &&
-        "$2" $3 workload.o chain.o $6 -lpthread -o self || exit 1
+        "${LINK:-$2}" $3 workload.o chain.o $6 -lpthread -o self || exit 1
     # shellcheck disable=SC2086
     timeout 120 $5 ./self "$4" ${9:-} || { echo "FAIL: $1"; bad=1; }
 }
 
 gcc -std=gnu11 -D_GNU_SOURCE -O2 -I. -iquote "$SRC/librecord" -iquote "$here" -c "$here/unwind_self.c" || exit 1
 # shellcheck disable=SC2086 # a list of options
-run "this machine" gcc "unwind_self.o" 400 "" "$BUILD/lib/librecord.a -lz ${SANITIZE_FLAGS:-}" "-O2" "-O2"
+LINK=${CC:-gcc} run "this machine" gcc "unwind_self.o" 400 "" "$BUILD/lib/librecord.a -lz ${SANITIZE_FLAGS:-}" "-O2" "-O2"
 
 [ -z "${SANITIZE_FLAGS:-}" ] || exit $bad # the rest would be the same
 
@@ -59,10 +59,10 @@ run "this machine" gcc "unwind_self.o" 400 "" "$BUILD/lib/librecord.a -lz ${SANI
 a64() { # WHAT SAMPLES LINK WORKLOAD CHAIN [ARGUMENT]
     run "AArch64, $1" aarch64-linux-gnu-gcc "$(echo other/*.o)" "$2" "$qemu $step" "$3" "$4" "$5" "${6:-}"
 }
-a64 "shared libraries, lazily bound" 200 "-Wl,-z,lazy" "-O1" "-O0"
-a64 "no frame pointers" 200 "-static" "-O2 -fomit-frame-pointer -mbranch-protection=bti" "-O2 -fomit-frame-pointer"
-a64 "signed" 150 "-static" "-O2 -mbranch-protection=standard" "-O2 -mbranch-protection=standard"
-a64 "signed in leaves too" 150 "-static" "-Os -mbranch-protection=pac-ret+leaf" "-O1 -mbranch-protection=pac-ret+leaf"
+a64 "shared libraries, lazily bound" 150 "-Wl,-z,lazy" "-O1" "-O0"
+a64 "no frame pointers" 150 "-static" "-O2 -fomit-frame-pointer -mbranch-protection=bti" "-O2 -fomit-frame-pointer"
+a64 "signed" 100 "-static" "-O2 -mbranch-protection=standard" "-O2 -mbranch-protection=standard"
+a64 "signed in leaves too" 100 "-static" "-Os -mbranch-protection=pac-ret+leaf" "-O1 -mbranch-protection=pac-ret+leaf"
 a64 "no unwind data, signed" 80 "-static" "-O0" \
     "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-omit-frame-pointer -mbranch-protection=standard" undescribed
 exit $bad
