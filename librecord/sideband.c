@@ -99,7 +99,7 @@ static int handle_comm(struct record_session *s, const struct perfrec *rec)
 static int handle_fork(struct record_session *s, const struct perfrec *rec)
 {
     struct process *parent = recordint_process_find(s, rec->task.parent_pid);
-    char name[sizeof ((struct thread *)0)->name] = "";
+    char name[sizeof((struct thread *)0)->name] = "";
     struct thread *by, *t;
     struct process *p;
     int rc;
