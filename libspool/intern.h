@@ -36,6 +36,7 @@ struct intern {
     uint32_t frame_count; /* next ids; both frame tables draw from one counter */
     uint32_t stack_count;
     uint32_t thread_count;
+    size_t sweep_due; /* at so many frames and stack nodes a sweep may pay */
 };
 
 void spoolint_intern_init(struct intern *in);
@@ -61,6 +62,14 @@ bool spoolint_intern_find_loose(const struct intern *in, bool kernel, uint64_t a
 bool spoolint_intern_find_stack(const struct intern *in, uint32_t prefix, uint32_t frame,
                                 uint32_t *id);
 bool spoolint_intern_find_thread(const struct intern *in, int32_t pid, uint64_t tid, uint32_t *id);
+
+/* Whether so much has come since the last sweep that another one costs little, counted by the piece. */
+bool spoolint_intern_sweep_due(const struct intern *in);
+
+/* Forgets the frames of modules whose bit is set in `retired`, and all stack nodes that cannot come again: those that hold one
+ * of these frames or a loose frame that was dropped, and those above them. Ids stay what they are. Without memory
+ * nothing is forgotten. Not while a stack is being defined. */
+void spoolint_intern_sweep(struct intern *in, const uint8_t *retired);
 
 /* Forgets all loose frames: the set of modules has changed. Constant time. */
 void spoolint_intern_drop_loose(struct intern *in);

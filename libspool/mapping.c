@@ -586,9 +586,12 @@ int spool_mappings_deactivate(struct spool_mappings *m, int32_t pid)
     if (rc < 0 || !p)
         return rc;
     rc = spool_writer_deactivate_process(m->w, pid);
-    if (rc == 0)
-        remove_process(m, p);
-    return rc;
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < p->live.count; i++)
+        spoolint_writer_retire(m->w, p->live.items[i].mapping->fields.id);
+    remove_process(m, p);
+    return 0;
 }
 
 int spool_mappings_clone(struct spool_mappings *m, int32_t parent, int32_t child)

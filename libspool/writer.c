@@ -128,6 +128,7 @@ static int emit(struct spool_writer *w, const struct spool_record *rec)
 static bool reserve_module(struct spool_writer *w)
 {
     struct module_facts *grown;
+    uint8_t *retired;
     size_t capacity;
 
     if (w->module_count < w->module_capacity)
@@ -139,8 +140,18 @@ static bool reserve_module(struct spool_writer *w)
     if (grown == NULL)
         return false;
     w->modules = grown;
+    retired = realloc(w->retired, capacity / 8);
+    if (retired == NULL)
+        return false;
+    memset(retired + w->module_capacity / 8, 0, (capacity - w->module_capacity) / 8);
+    w->retired = retired;
     w->module_capacity = capacity;
     return true;
+}
+
+void spoolint_writer_retire(struct spool_writer *w, uint32_t module_id)
+{
+    w->retired[module_id / 8] |= (uint8_t)(1u << module_id % 8);
 }
 
 static int check_annotation(struct spool_writer *w, const struct spool_module *m)
@@ -422,6 +433,8 @@ int spool_writer_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, u
     if (rc < 0)
         return rc;
     w->mode = IDS_INTERNED;
+    if (spoolint_intern_sweep_due(&w->ids) && w->retired != NULL)
+        spoolint_intern_sweep(&w->ids, w->retired);
     rc = define_stack(w, frames, frame_count, &stack);
     if (rc < 0)
         return rc;
@@ -473,6 +486,7 @@ int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
         return writer_misuse(w, "deactivation of module %" PRIu32 " of %" PRIu32, module_id,
                              w->module_count);
     rec.deactivated_module = module_id;
+    spoolint_writer_retire(w, module_id);
     spoolint_intern_drop_loose(&w->ids);
     return emit(w, &rec);
 }
@@ -613,6 +627,7 @@ void spool_writer_free(struct spool_writer *w)
         return;
     spoolint_intern_free(&w->ids);
     free(w->modules);
+    free(w->retired);
     free(w->buffer.data);
     free(w);
 }

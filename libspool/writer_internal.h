@@ -42,6 +42,7 @@ struct spool_writer {
     uint64_t handed_over; /* bytes that the output took */
 
     struct module_facts *modules;
+    uint8_t *retired; /* a bit a module */
     size_t module_capacity;
     uint32_t module_count;
     struct intern ids; /* its counters serve both modes */
@@ -56,6 +57,10 @@ struct spool_writer {
 
 /* What every call on an open writer begins with: 0, the sticky error, or ERR_MISUSE when it is not open. */
 int spoolint_writer_ready(struct spool_writer *w);
+
+/* The module's frames will not come any more: what is kept of them may be forgotten. Should one come all the same, it is
+ * defined again. */
+void spoolint_writer_retire(struct spool_writer *w, uint32_t module_id);
 
 /* Each check returns 0, or sets the writer's error and returns its code. */
 int spoolint_writer_id_limit_error(struct spool_writer *w, const char *what);

@@ -3,7 +3,8 @@
 # spoolrecord against perf record, which copies the same part of the stack (32 KiB) as often (999 Hz) and leaves the unwinding
 # to perf script. The same program (tests/librecord/workload.c) is recorded by one after the other: the functions that each
 # finds, the sizes of their files, and the processor time that they take, of which the program's is no part: they attach
-# to it when it runs. Then what the program itself loses.
+# to it when it runs. Then what the program itself loses, and whether the default ring loses anything at ten times the rate. Root
+# raises the kernel's limit of the rate for that, and puts it back.
 #   RECORD_MS=N  processor time of each of the three parts of the program recorded, 3000 unless given
 
 make_record() {
@@ -46,6 +47,23 @@ own_time() {
     keep "$name" "$(awk '{ print "seconds", $3 + $4 }' "$work/workload")"
 }
 
+record_rate_limit=/proc/sys/kernel/perf_event_max_sample_rate
+
+# recorded_fast MS: one busy thread at 9,999 Hz; record_lost grows by the records that found no room
+recorded_fast() {
+    local limit lost
+    limit=$(cat "$record_rate_limit")
+    if [ "$limit" -lt 9999 ] && ! echo 9999 2>/dev/null >"$record_rate_limit"; then
+        record_lost=
+        return
+    fi
+    recorded spoolrecord-fast ladder "$1" "$bin/spoolrecord" --summary=json --force -F 9999 -o "$work/fast.spool"
+    [ "$limit" -ge 9999 ] || echo "$limit" >"$record_rate_limit"
+    lost=$(sed -n 's/.*"lost_events":\([0-9]*\).*/\1/p' "$work/record.log")
+    record_lost=$((record_lost + lost))
+}
+
+record_lost=0
 record_modes='ladder recursion threads'
 
 measure_record() {
@@ -68,6 +86,8 @@ measure_record() {
         record_perf_bytes=$((record_perf_bytes + $(stat -c %s "$work/$mode.data")))
         rm "$work/$mode.data"
     done
+    recorded spoolrecord-start ladder 1 "${ours[@]}" -o "$work/start.spool"
+    recorded_fast "$ms"
     own_time alone
     own_time with-spoolrecord "${ours[@]}" -o "$work/work.spool" --
     [ -z "$record_perf" ] || own_time with-perf "${theirs[@]}" -o "$work/work.data" --
@@ -82,6 +102,12 @@ record_sum() {
     done | awk '{ n += $1 } END { print n + 0 }'
 }
 
+# record_share TEXT LIMIT NAME: of the time that the program ran for, without what the recorder takes once
+record_share() {
+    ratio "$1" "$2" "$(awk -v all="$(seconds "$3")" -v once="$(seconds spoolrecord-start)" 'BEGIN { print 100 * (all - once) }')" \
+        "$(awk -v ms="${RECORD_MS:-3000}" 'BEGIN { print ms / 1000 }')"
+}
+
 report_record() {
     [ -n "$record_works" ] || return 0
     printf '\n%-44s %8s %8s %8s %9s\n' "recording at 999 Hz, processor time" "median s" min max "peak MiB"
@@ -90,9 +116,16 @@ report_record() {
         row "perf-$mode" "perf record --call-graph dwarf -p, $mode"
         row "script-$mode" "perf script of that"
     done
+    row spoolrecord-start "spoolrecord -p, begin and end only"
+    row spoolrecord-fast "spoolrecord -p, ladder at 9,999 Hz"
     echo
-    ratio "spoolrecord: percent of one core, one busy thread" 2 \
-        "$(awk -v s="$(seconds spoolrecord-ladder)" 'BEGIN { print 100 * s }')" "$(awk -v ms="${RECORD_MS:-3000}" 'BEGIN { print ms / 1000 }')"
+    record_share "spoolrecord: percent of one core, one busy thread" 2 spoolrecord-ladder
+    if [ -n "$record_lost" ]; then
+        record_share "spoolrecord: percent of one core, the same at 9,999 Hz" "" spoolrecord-fast
+        ratio "spoolrecord: records lost in all rounds at 9,999 Hz" 0 "$record_lost" 1
+    else
+        echo "9,999 Hz: left out, kernel.perf_event_max_sample_rate is $(cat "$record_rate_limit")"
+    fi
     ratio "a program recorded by spoolrecord / alone" 1.02 "$(seconds with-spoolrecord)" "$(seconds alone)"
     megabytes_of "spoolrecord: MiB of spools" $record_bytes
     [ -n "$record_perf" ] || return 0

@@ -182,6 +182,71 @@ static void a_stale_frame_does_not_survive_growing(void **state)
     spoolint_intern_free(&in);
 }
 
+/* A stack of pinned frames, root first; returns its node. */
+static uint32_t add_stack(struct intern *in, uint32_t prefix, uint32_t module, unsigned depth,
+                          int expected)
+{
+    for (unsigned i = 0; i < depth; i++) {
+        uint32_t frame;
+
+        assert_int_equal(spoolint_intern_pinned(in, module, i, &frame), expected);
+        assert_int_equal(spoolint_intern_stack(in, prefix, frame, &prefix), expected);
+    }
+    return prefix;
+}
+
+static void a_sweep_forgets_what_stands_on_retired_modules_only(void **state)
+{
+    const uint8_t retired[1] = {1 << 2};
+    struct intern in;
+    uint32_t node, kernel, marker, id;
+
+    (void)state;
+    spoolint_intern_init(&in);
+    assert_int_equal(spoolint_intern_marker(&in, &marker), 1);
+    assert_int_equal(spoolint_intern_stack(&in, SPOOL_NO_ID, marker, &node), 1);
+    uint32_t stays = add_stack(&in, node, 1, 5, 1);
+    uint32_t goes = add_stack(&in, node, 2, 5, 1);
+    kernel = add_loose(&in, true, 0x1000, 1);
+    assert_int_equal(spoolint_intern_stack(&in, stays, kernel, &id), 1);
+    assert_int_equal(spoolint_intern_stack(&in, goes, kernel, &id), 1);
+    spoolint_intern_sweep(&in, retired);
+    assert_int_equal(in.fixed.count, 1 + 5);
+    assert_int_equal(in.stacks.count, 1 + 5 + 1);
+    assert_int_equal(spoolint_intern_marker(&in, &id), 0);
+    assert_int_equal(id, marker);
+    assert_int_equal(add_stack(&in, node, 1, 5, 0), stays);
+    assert_int_equal(spoolint_intern_stack(&in, stays, kernel, &id), 0);
+    assert_false(spoolint_intern_find_stack(&in, goes, kernel, &id));
+    /* What comes all the same is new. */
+    assert_in_range(add_stack(&in, node, 2, 5, 1), goes + 1, UINT32_MAX);
+    spoolint_intern_drop_loose(&in);
+    spoolint_intern_sweep(&in, retired);
+    assert_int_equal(in.stacks.count, 1 + 5);
+    spoolint_intern_free(&in);
+}
+
+static void modules_that_come_and_go_need_no_more_memory(void **state)
+{
+    static uint8_t retired[5000];
+    struct intern in;
+    size_t capacity = 0;
+
+    (void)state;
+    spoolint_intern_init(&in);
+    for (uint32_t module = 0; module < 8 * sizeof retired; module++) {
+        add_stack(&in, SPOOL_NO_ID, module, 50, 1);
+        if (spoolint_intern_sweep_due(&in))
+            spoolint_intern_sweep(&in, retired);
+        retired[module / 8] |= (uint8_t)(1u << module % 8);
+        if (module == 1000)
+            capacity = in.stacks.capacity + in.fixed.capacity;
+    }
+    assert_int_equal(in.frame_count, 50 * 8 * sizeof retired);
+    assert_in_range(in.stacks.capacity + in.fixed.capacity, 1, 2 * capacity);
+    spoolint_intern_free(&in);
+}
+
 static void empty_tables_know_nothing(void **state)
 {
     struct intern in;
@@ -208,6 +273,8 @@ int main(void)
         cmocka_unit_test(forgetting_often_needs_no_more_memory),
         cmocka_unit_test(a_frame_does_not_come_back_when_stamps_have_come_round),
         cmocka_unit_test(a_stale_frame_does_not_survive_growing),
+        cmocka_unit_test(a_sweep_forgets_what_stands_on_retired_modules_only),
+        cmocka_unit_test(modules_that_come_and_go_need_no_more_memory),
         cmocka_unit_test(empty_tables_know_nothing),
     };
 
