@@ -26,8 +26,10 @@ enum rule_kind {
 /* Bits of rule.flags. */
 enum {
     RULE_SIGNAL = 1, /* a signal frame */
-    RULE_BEFORE_SIGNAL =
-        2 /* one begins at the next byte: what returns there is no call of this code */
+    RULE_BEFORE_START =
+        2, /* a function begins at the next byte: what returns there, if anything, is not of this code
+                            unless its last instruction is a call */
+    RULE_START = 4 /* the first byte of a function */
 };
 
 enum {

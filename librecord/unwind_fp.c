@@ -82,6 +82,14 @@ static enum call_before call_before(struct walk *w, const struct place *place, u
     return IS_NO_CALL;
 }
 
+bool recordint_walk_is_behind_call(struct walk *w, uint64_t address)
+{
+    struct place place;
+
+    return address != 0 && recordint_walk_place(w, address - 1, &place) &&
+           call_before(w, &place, address) != IS_NO_CALL;
+}
+
 /* Whether an address may be where a call returns to. Code that can be read must have the call; generated
  * code often cannot be, then being executable has to do if the caller says so. */
 static bool plausible_return(struct walk *w, uint64_t address, bool unreadable_will_do)
