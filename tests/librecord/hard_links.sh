@@ -39,6 +39,13 @@ objcopy --rename-section .eh_frame=.eh_frame.new --rename-section .eh_frame_hdr=
     --add-section .eh_frame=old pie two_tables || exit 1
 [ "$(sections two_tables | grep -c '^[.]eh_frame')" = 3 ] || { echo "FAILED: two_tables has not two" && bad=1; }
 step ./two_tables
+for bolt in llvm-bolt llvm-bolt-15; do # where there is one, what it makes
+    command -v $bolt >/dev/null || continue
+    build relocations hard_links.c gcc -Wl,--emit-relocs
+    $bolt relocations -o bolted --reorder-blocks=ext-tsp --split-functions >bolt.log 2>&1 || continue
+    step ./bolted
+    break
+done
 
 # R3: nothing but .debug_frame, as it is, compressed in both ways, and beside an .eh_frame of C library's start only.
 no_eh="-fno-asynchronous-unwind-tables -fno-unwind-tables"
