@@ -50,6 +50,7 @@ struct cfi_row {
     uint32_t return_register;       /* column of the return address: 16 on x86-64, 30 on AArch64 */
     bool signal_frame;              /* 'S' in the augmentation */
     bool return_address_signed;     /* AArch64: DW_CFA_AARCH64_negate_ra_state is on */
+    bool from_debug_frame;          /* not .eh_frame */
     uint64_t fde_start;             /* first address of the FDE */
 };
 

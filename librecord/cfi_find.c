@@ -289,10 +289,13 @@ enum cfi_result recordint_cfi_row(struct image *image, uint64_t address, struct 
     }
     if (t->search_count == 0)
         result = list_row(image, &t->eh, address, row);
+    row->from_debug_frame = result == CFI_NONE;
     if (result != CFI_NONE)
         return result;
     open_debug_frame(image, t);
-    return list_row(image, &t->debug, address, row);
+    result = list_row(image, &t->debug, address, row);
+    row->from_debug_frame = true;
+    return result;
 }
 
 bool recordint_cfi_next_fde(struct image *image, size_t *at, uint64_t *start, uint64_t *end)

@@ -303,6 +303,33 @@ static bool stub_rule(const struct image *image, uint64_t address, struct rule *
     return false;
 }
 
+/* Whether the call that ends at this address was made on another stack than the function's: Go's runtime changes stacks
+ * in the middle of functions, whose unwind data go on as if nothing had happened. Code before a call that begins
+ * in the middle of an instruction may look like that, too: a stack is cut then. */
+static bool calls_on_other_stack(const struct image *image, const struct cfi_row *row,
+                                 uint64_t address)
+{
+    uint8_t code[40];
+    uint64_t size = address + 1 - row->fde_start;
+
+    if (!row->from_debug_frame || row->cfa_is_expression || row->cfa_reg != REG_X86_RSP)
+        return false;
+    size = size < sizeof code ? size : sizeof code;
+    if (recordint_image_read(image, address + 1 - size, code, (size_t)size) != size)
+        return false;
+    for (size_t i = 0; i + 3 <= size; i++) {
+        uint8_t modrm = code[i + 2];
+
+        /* mov %reg, %rsp; mov slot(%reg), %rsp */
+        if ((code[i] & 0xfb) == 0x48 && code[i + 1] == 0x89 && (modrm & 0xc7) == 0xc4)
+            return true;
+        if ((code[i] & 0xfe) == 0x48 && code[i + 1] == 0x8b && (modrm & 0x38) == 0x20 &&
+            modrm < 0xc0)
+            return true;
+    }
+    return false;
+}
+
 void recordint_rule_make(enum arch arch, struct image *image, uint64_t address, struct rule *out)
 {
     struct cfi_row row;
@@ -314,13 +341,15 @@ void recordint_rule_make(enum arch arch, struct image *image, uint64_t address, 
         return;
     found = recordint_cfi_row(image, address, &row);
     if (found == CFI_FOUND) {
-        recordint_rule_from_row(arch, &row, out);
+        if (arch != ARCH_X86_64 || !calls_on_other_stack(image, &row, address))
+            recordint_rule_from_row(arch, &row, out);
         may_end_here = row.end - address == 1;
+        if (row.fde_start == address)
+            out->flags |= RULE_START;
     } else if (found == CFI_NONE && arch == ARCH_AARCH64 && stub_rule(image, address, out)) {
         return;
     }
     if (may_end_here && address != UINT64_MAX &&
-        recordint_cfi_row(image, address + 1, &row) == CFI_FOUND && row.signal_frame &&
-        row.fde_start == address + 1)
-        out->flags |= RULE_BEFORE_SIGNAL;
+        recordint_cfi_row(image, address + 1, &row) == CFI_FOUND && row.fde_start == address + 1)
+        out->flags |= RULE_BEFORE_START;
 }

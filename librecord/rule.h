@@ -27,10 +27,12 @@ enum rule_kind {
 /* Bits of rule.flags. */
 enum {
     RULE_SIGNAL = 1, /* a signal frame */
-    RULE_BEFORE_SIGNAL =
-        2, /* one begins at the next byte: what returns there is no call of this code */
+    RULE_BEFORE_START =
+        2, /* a function begins at the next byte: what returns there, if anything, is not of this code
+                            unless its last instruction is a call */
+    RULE_START = 4, /* the first byte of a function */
     RULE_CODE =
-        4 /* there is no unwind data: made from the instructions, or RULE_NONE and these do not tell */
+        8 /* there is no unwind data: made from the instructions, or RULE_NONE and these do not tell */
 };
 
 enum {

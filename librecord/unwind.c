@@ -54,6 +54,13 @@ enum unwind_end recordint_walk_stuck(const struct walk *w, uint64_t cfa,
     return same ? UNWIND_NO_PROGRESS : UNWIND_BACKWARDS;
 }
 
+enum unwind_end recordint_walk_no_return(const struct walk *w, uint64_t cfa)
+{
+    bool at_top = w->leaf && w->arch == ARCH_X86_64 && cfa == w->regs.value[REG_X86_RSP] + 8;
+
+    return at_top ? UNWIND_NULL_RETURN : UNWIND_COMPLETE;
+}
+
 /* The rule at an address that no cache has yet. */
 static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
 {
@@ -105,31 +112,46 @@ static inline bool look_up(struct walk *w, uint64_t address, struct lookup *out)
     return look_up_slowly(w, address, out);
 }
 
-/* What the quick look-up leaves open: code without unwind data, and signal frames. Nothing calls these, so the byte
- * before a return into one belongs to nothing or to others. Returns the frame's lookup address. */
+/* What the quick look-up leaves open: code without unwind data, and addresses that no call has put there, so that the
+ * byte before belongs to nothing or to others. A signal handler returns to a signal frame, the first function of a
+ * coroutine to where its library has ended it, and a switch of stacks to a function that has not begun. Returns the
+ * frame's lookup address. */
 static uint64_t look_closer(struct walk *w, uint64_t address, struct lookup *at, bool *mapped)
 {
-    if (!w->leaf && (!*mapped || (at->rule->flags & (RULE_SIGNAL | RULE_BEFORE_SIGNAL)) != 0)) {
-        struct lookup exact;
+    bool planted = false; /* by no call, and no signal frame by its unwind data */
 
-        if (look_up(w, address + 1, &exact) &&
-            ((exact.rule->flags & RULE_SIGNAL) != 0 ||
-             (exact.rule->kind == RULE_NONE && recordint_walk_at_sigreturn(w)))) {
+    if (!w->leaf &&
+        (!*mapped || (at->rule->kind == RULE_NONE && (at->rule->flags & RULE_CODE) == 0) ||
+         (at->rule->flags & (RULE_SIGNAL | RULE_BEFORE_START)) != 0)) {
+        struct rule before = *at->rule; /* uncached, the next look-up overwrites it */
+        struct lookup exact;
+        bool is_signal = false;
+
+        if (look_up(w, address + 1, &exact)) {
+            is_signal = (exact.rule->flags & RULE_SIGNAL) != 0 ||
+                        (exact.rule->kind == RULE_NONE && recordint_walk_at_sigreturn(w));
+            planted = !is_signal && (exact.rule->flags & RULE_START) != 0 &&
+                      !recordint_walk_is_behind_call(w, walk_pc(w));
+        }
+        if (is_signal || planted) {
             *at = exact;
             *mapped = true;
             address++;
+        } else if (at->rule == &w->made) {
+            w->made = before;
         }
     }
     if (!*mapped)
         return address;
-    /* The unwind data of AArch64's vdso leads to where the interrupted function returns, not to where it was. */
-    if (((at->rule->kind == RULE_NONE && (at->rule->flags & RULE_CODE) == 0) ||
+    /* Go's has unwind data as any function. That of AArch64's vdso leads to where the interrupted function returns, not to
+     * where it was. */
+    if (((at->rule->kind == RULE_NONE && (at->rule->flags & RULE_CODE) == 0) || planted ||
          (w->arch == ARCH_AARCH64 && (at->rule->flags & RULE_SIGNAL) != 0)) &&
         recordint_walk_at_sigreturn(w)) {
         at->rule = &sigreturn_rule;
         address = walk_pc(w);
     } else if (at->rule->kind == RULE_NONE || (at->rule->flags & RULE_CODE) != 0) {
-        at->rule = recordint_walk_code_rule(w, address);
+        at->rule = recordint_walk_code_rule(w, address, at->rule);
     }
     return address;
 }
@@ -201,7 +223,7 @@ static inline int step_x86(struct walk *w, const struct rule *rule)
     if (!walk_cfa_advances(w, cfa))
         return (int)recordint_walk_stuck(w, cfa, &return_address);
     if (return_address == 0)
-        return UNWIND_COMPLETE;
+        return (int)recordint_walk_no_return(w, cfa);
     for (unsigned mask = rule->saved_mask; mask != 0; mask &= mask - 1) {
         unsigned place = (unsigned)__builtin_ctz(mask);
         unsigned reg = recordint_rule_x86_saved[place];
@@ -240,7 +262,7 @@ static int step_realigned(struct walk *w, const struct rule *rule)
     if (!walk_cfa_advances(w, cfa))
         return (int)recordint_walk_stuck(w, cfa, &return_address);
     if (return_address == 0)
-        return UNWIND_COMPLETE;
+        return (int)recordint_walk_no_return(w, cfa);
     for (unsigned mask = rule->saved_mask; mask != 0; mask &= mask - 1) {
         unsigned place = (unsigned)__builtin_ctz(mask);
         unsigned reg = recordint_rule_x86_saved[place];
@@ -316,19 +338,23 @@ static int step_row(struct walk *w, uint64_t address)
     if (!recordint_walk_place(w, address, &place) || !place.has_image_address ||
         recordint_cfi_row(place.range.image, place.image_address, &row) != CFI_FOUND)
         return UNWIND_NO_RULE;
+    recordint_walk_restored(w, &row);
     return recordint_walk_row(w, &row, address - place.image_address);
 }
 
-/* Whether the walk has come to where the process began: ld.so's entry has no unwind data. */
+/* Whether the walk has come to where the process began: ld.so's entry has no unwind data. Where an entry has some, what
+ * follows it without is something else. */
 static bool is_entry(struct walk *w, uint64_t address)
 {
     struct place place;
+    struct cfi_row row;
     uint64_t entry;
 
     if (!recordint_walk_place(w, address, &place) || !place.has_image_address)
         return false;
     entry = recordint_image_entry(place.range.image);
-    return entry != 0 && place.image_address - entry < ENTRY_BYTES;
+    return entry != 0 && place.image_address - entry < ENTRY_BYTES &&
+           recordint_cfi_row(place.range.image, entry, &row) == CFI_NONE;
 }
 
 /* Whether x30 leads back into the function itself: it has made a call, so x30 is not where it returns to. */
@@ -356,6 +382,8 @@ static int step_guessed(struct walk *w, uint64_t address, bool mapped)
 
     if (mapped && w->leaf && is_entry(w, address))
         return UNWIND_COMPLETE;
+    if (mapped && w->leaf && recordint_walk_stub(w, address) == WALK_ON)
+        return WALK_ON;
     /* A jump to nowhere has just been a call: its frame pointer is still the caller's, who would be lost. */
     if (mapped && !(w->leaf && recordint_walk_is_frameless(w)))
         end = recordint_walk_frame_pointer(w);
@@ -430,6 +458,16 @@ static bool begin(struct walk *w, struct unwind_space *space, const struct unwin
     return reg_is_known(&w->regs, sp);
 }
 
+/* Whether the last frame of a walk that failed is to be believed: where a stack begins in a way that unwind data know
+ * nothing of, the walk reads on, and any word that is the address of code looks like a caller. */
+static bool last_is_called(struct walk *w, int end, uint64_t return_address)
+{
+    if (end == UNWIND_COMPLETE || end == UNWIND_TRUNCATED || end == UNWIND_DEPTH ||
+        end == UNWIND_UPROBE)
+        return true;
+    return recordint_walk_is_behind_call(w, return_address);
+}
+
 void recordint_unwind(struct unwind_space *space, const struct unwind_input *input,
                       struct unwind_frame *frames, size_t max, struct unwind_result *out)
 {
@@ -437,6 +475,8 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
     bool has_stack = begin(&w, space, input);
     unsigned pc = reg_pc(input->arch);
     int end = WALK_ON;
+    bool called = false; /* the last frame was: it is no leaf, nor the kernel's */
+    uint64_t last_pc = 0;
 
     out->count = 0;
     if (!reg_is_known(&w.regs, pc))
@@ -446,7 +486,7 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
         struct lookup at = {&no_rule, UNWIND_NO_MODULE};
         bool mapped = look_up(&w, address, &at);
 
-        if (!mapped || at.rule->flags != 0 || at.rule->kind == RULE_NONE)
+        if (!mapped || (at.rule->flags & ~RULE_START) != 0 || at.rule->kind == RULE_NONE)
             address = look_closer(&w, address, &at, &mapped);
         if (!w.leaf && (!mapped || at.rule->kind == RULE_TRAMPOLINE)) {
             end = mapped ? UNWIND_UPROBE : UNWIND_NO_RULE;
@@ -456,6 +496,8 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
             end = UNWIND_DEPTH;
             break;
         }
+        called = !w.leaf && (at.rule->flags & RULE_SIGNAL) == 0 && at.rule->kind != RULE_SIGRETURN;
+        last_pc = w.regs.value[pc];
         frames[out->count].address = address;
         frames[out->count].module = at.module;
         out->count++;
@@ -464,6 +506,8 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
         else
             end = mapped ? step(&w, at.rule, address) : step_guessed(&w, address, false);
     }
+    if (called && !last_is_called(&w, end, last_pc))
+        out->count--;
     out->end = (enum unwind_end)end;
     out->guessed = w.guessed;
     out->signal = w.signal;

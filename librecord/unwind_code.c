@@ -25,7 +25,8 @@ static size_t read_around(struct walk *w, const struct place *place, uint64_t pc
 }
 
 /* Makes the rule; false when the code could not be read. */
-static bool make(struct walk *w, const struct place *place, uint64_t address, struct rule *out)
+static bool make(struct walk *w, const struct place *place, uint64_t address, uint8_t flags,
+                 struct rule *out)
 {
     uint8_t code[CODE_BEFORE_MAX + CODE_AHEAD_MAX];
     struct cfi_row row;
@@ -40,7 +41,7 @@ static bool make(struct walk *w, const struct place *place, uint64_t address, st
         recordint_rule_from_row(w->arch, &row, out);
     if (out->kind != RULE_SIMPLE)
         *out = (struct rule){.kind = RULE_NONE};
-    out->flags = RULE_CODE;
+    out->flags = RULE_CODE | flags;
     return true;
 }
 
@@ -55,8 +56,10 @@ static struct unwind_cache_entry *entry_of(const struct walk *w, uint64_t addres
     return unwind_cache_get(space->cache, address, space->generation) == e ? e : NULL;
 }
 
-const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address)
+const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address,
+                                            const struct rule *without)
 {
+    uint8_t flags = without->flags & (RULE_START | RULE_BEFORE_START);
     const struct unwind_space *space = w->space;
     struct unwind_cache_entry *e = entry_of(w, address);
     const struct rule *known = e != NULL && (e->rule->flags & RULE_CODE) != 0 ? e->rule : NULL;
@@ -67,7 +70,7 @@ const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address)
     w->made = (struct rule){.kind = RULE_NONE};
     if (!recordint_walk_place(w, address, &place))
         return &w->made;
-    if (!make(w, &place, address, &w->made)) /* the process may have ended meanwhile */
+    if (!make(w, &place, address, flags, &w->made)) /* the process may have ended meanwhile */
         return known != NULL ? known : &w->made;
     e = entry_of(w, address); /* the place may have been found by a change of the mappings */
     if (e != NULL && space->code_rules != NULL) {

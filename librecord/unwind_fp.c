@@ -103,6 +103,15 @@ static enum call_before call_before(struct walk *w, const struct place *place, u
     return IS_NO_CALL;
 }
 
+bool recordint_walk_is_behind_call(struct walk *w, uint64_t address)
+{
+    struct place place;
+    uint64_t target;
+
+    return address != 0 && recordint_walk_place(w, address - 1, &place) &&
+           call_before(w, &place, address, &target) != IS_NO_CALL;
+}
+
 /* Whether there is a jump at an address, as there is where a call of another module leads to. */
 static bool is_jump(struct walk *w, uint64_t address)
 {

@@ -114,6 +114,20 @@ static void row_registers(struct walk *w, const struct cfi_row *row, uint64_t cf
     w->regs = caller;
 }
 
+void recordint_walk_restored(const struct walk *w, struct cfi_row *row)
+{
+    uint64_t rbp = w->regs.value[REG_X86_RBP];
+    uint64_t cfa;
+
+    if (!w->leaf || w->arch != ARCH_X86_64 || row->cfa_is_expression ||
+        row->reg[REG_X86_RBP].kind != CFI_EXPRESSION || row_cfa(w, row, 0, &cfa) != WALK_ON ||
+        (rbp >= w->regs.value[REG_X86_RSP] && rbp < cfa))
+        return;
+    for (unsigned reg = 0; reg < REG_X86_RIP; reg++)
+        if (rule_is_callee_saved(ARCH_X86_64, reg))
+            row->reg[reg].kind = CFI_UNSPECIFIED;
+}
+
 int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias)
 {
     uint64_t cfa = 0, return_address = 0, signal_sp = w->regs.value[reg_sp(w->arch)];
@@ -136,7 +150,7 @@ int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias)
     if (end != WALK_ON)
         return end;
     if (return_address == 0 && !row->signal_frame)
-        return UNWIND_COMPLETE;
+        return (int)recordint_walk_no_return(w, cfa);
     row_registers(w, row, cfa, bias);
     reg_set(&w->regs, reg_pc(w->arch), return_address);
     w->cfa = cfa;

@@ -11,21 +11,24 @@
  * belongs to another stack. */
 #define SAME_STACK_BYTES (32u << 10)
 
-/* mov $15, %rax; syscall */
-static const uint8_t x86_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-/* mov x8, #139; svc #0 */
-static const uint8_t a64_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
-enum { X86_SECOND = 7, A64_SECOND = 4 }; /* where the second instruction begins */
+/* A load of the system call's number, and the call: what a C library has may be written either way. */
+static const struct sigreturn_code {
+    enum arch arch;
+    uint8_t load_size, size;
+    uint8_t bytes[9];
+} sigreturn_codes[] = {
+    {ARCH_X86_64, 7, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}}, /* mov $15, %rax; syscall */
+    {ARCH_X86_64, 5, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}},             /* mov $15, %eax; syscall */
+    {ARCH_AARCH64, 4, 8, {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}},   /* mov x8, #139; svc #0 */
+};
 
 /* siginfo, then struct ucontext: x0-x30, sp and pc follow each other as our numbers do. */
 #define A64_SAVED_AT 312
 
-/* Whether the two instructions lie at an address. */
-static bool is_sigreturn(struct walk *w, const struct place *place, uint64_t address)
+static bool is_code_at(struct walk *w, const struct place *place, uint64_t address,
+                       const uint8_t *code, size_t size)
 {
-    const uint8_t *code = w->arch == ARCH_X86_64 ? x86_sigreturn : a64_sigreturn;
-    size_t size = w->arch == ARCH_X86_64 ? sizeof x86_sigreturn : sizeof a64_sigreturn;
-    uint8_t bytes[sizeof x86_sigreturn];
+    uint8_t bytes[sizeof sigreturn_codes[0].bytes];
 
     return address <= UINT64_MAX - size &&
            recordint_walk_code(w, place, address + size, bytes, size) == size &&
@@ -34,19 +37,32 @@ static bool is_sigreturn(struct walk *w, const struct place *place, uint64_t add
 
 bool recordint_walk_at_sigreturn(struct walk *w)
 {
-    bool x86 = w->arch == ARCH_X86_64;
     uint64_t pc = walk_pc(w);
     struct place place;
+    uint8_t first;
 
     /* Without an image no code is read: of generated code that would be a system call for each frame. */
-    if (!recordint_walk_place(w, pc, &place) || place.range.image == NULL)
+    if (!recordint_walk_place(w, pc, &place) || place.range.image == NULL || pc == UINT64_MAX ||
+        recordint_walk_code(w, &place, pc + 1, &first, 1) != 1)
         return false;
-    if (is_sigreturn(w, &place, pc))
-        return true;
-    /* Between the two, or in the system call: neither moves the stack pointer. */
-    return w->leaf &&
-           (is_sigreturn(w, &place, pc - (x86 ? X86_SECOND : A64_SECOND)) ||
-            is_sigreturn(w, &place, pc - (x86 ? sizeof x86_sigreturn : sizeof a64_sigreturn)));
+    for (size_t i = 0; i < sizeof sigreturn_codes / sizeof sigreturn_codes[0]; i++) {
+        const struct sigreturn_code *code = &sigreturn_codes[i];
+        uint64_t load = pc - code->load_size;
+
+        if (code->arch != w->arch)
+            continue;
+        if (first == code->bytes[0] && is_code_at(w, &place, pc, code->bytes, code->size))
+            return true;
+        /* A handler returns to the load; what is interrupted may be at the call. */
+        if (w->leaf && first == code->bytes[code->load_size] && load < pc &&
+            is_code_at(w, &place, load, code->bytes, code->size))
+            return true;
+        /* Or in the system call, which does not come back. */
+        if (w->leaf && pc >= code->size &&
+            is_code_at(w, &place, pc - code->size, code->bytes, code->size))
+            return true;
+    }
+    return false;
 }
 
 int recordint_walk_sigreturn(struct walk *w)

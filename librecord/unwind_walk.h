@@ -56,6 +56,10 @@ enum unwind_end recordint_walk_unreadable(const struct walk *w, uint64_t address
 enum unwind_end recordint_walk_stuck(const struct walk *w, uint64_t cfa,
                                      const uint64_t *return_address);
 
+/* How it ends at a return address of 0 by unwind data. At the top of the stack it may be any word, since a leaf may have just
+ * changed stacks: glibc's swapcontext has no unwind data that are right between its two. */
+enum unwind_end recordint_walk_no_return(const struct walk *w, uint64_t cfa);
+
 static inline bool walk_cfa_advances(const struct walk *w, uint64_t cfa)
 {
     return cfa > w->cfa || (w->leaf && cfa == w->cfa);
@@ -63,6 +67,10 @@ static inline bool walk_cfa_advances(const struct walk *w, uint64_t cfa)
 
 /* unwind_row.c: by a decoded row. bias: runtime address minus address of the file. */
 int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias);
+
+/* Takes rules out of a leaf's row that hold no more: at the end of a realigned frame gcc's go by a frame pointer that is
+ * the caller's again, as it does not point into the frame. */
+void recordint_walk_restored(const struct walk *w, struct cfi_row *row);
 
 /* unwind_signal.c: whether the code at the pc (of a leaf: or just before it) is the kernel's way back from a signal
  * handler, by its instructions; and the step to what was interrupted, by the kernel's layout of the saved registers. */
@@ -78,6 +86,12 @@ int recordint_walk_top_of_stack(struct walk *w); /* leaf frames only */
  * where the return address lies, and does not set one up. */
 bool recordint_walk_is_frameless(struct walk *w);
 
+/* unwind_stub.c: the same for a leaf that is a linkage stub at this address. UNWIND_NO_RULE: it is none. */
+int recordint_walk_stub(struct walk *w, uint64_t address);
+
+/* Whether there is a call before the address, as far as code can be read: what cannot is taken for one. */
+bool recordint_walk_is_behind_call(struct walk *w, uint64_t address);
+
 /* size bytes of code before an address, fewer where the mapping begins; returns how many, 0: not readable. */
 size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t address,
                            uint8_t *out, size_t size);
@@ -89,8 +103,9 @@ bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t 
                                      bool unreadable_will_do);
 
 /* unwind_code.c: the rule for a lookup address without unwind data, from the instructions: RULE_SIMPLE, or RULE_NONE
- * when they do not tell. Kept in the cache. The rule lives until the next call. */
-const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address);
+ * when they do not tell. Kept in the cache. without: what the look-up gave. The rule lives until the next call. */
+const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address,
+                                            const struct rule *without);
 /* The step by such a rule: WALK_ON, or an end with the registers as they were. step: what applies the rule. */
 int recordint_walk_code_step(struct walk *w, const struct rule *rule,
                              int (*step)(struct walk *w, const struct rule *rule));

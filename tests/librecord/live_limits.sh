@@ -11,7 +11,7 @@ told() {
     grep -Eq "$2" "$1.err" || failed "$1: nothing about $3 in: $(cat "$1.err")"
 }
 
-# ---- frames larger than the copy ----
+# ---- R5: frames larger than the copy ----
 
 record small --stack-size 8K -- "$workload" big 300
 fold small
@@ -20,7 +20,7 @@ at_least "$(field small errors.stack_truncated)" 250 || failed "small: $(field s
 record small-text --stack-size 8K --summary=text -- "$workload" big 100
 told small-text 'stack-size' "a larger stack size"
 
-# ---- locked memory ----
+# ---- R6: locked memory ----
 
 if [ "$paranoid" -le 2 ]; then
     # shellcheck disable=SC2016 # for the inner shell
@@ -36,7 +36,7 @@ else
     left_out "locked memory: kernel.perf_event_paranoid is $paranoid"
 fi
 
-# ---- a ring that is not read ----
+# ---- R8: a ring that is not read ----
 
 start tiny ladder 1600
 record_attached lost --buffer 512K -p "$(cat tiny.pid)"
@@ -56,7 +56,7 @@ awk -v n="$(field lost samples)" -v l="$(field lost lost_events)" 'BEGIN { exit 
 
 # ---- descriptors ----
 
-# limited NAME LIMIT OPTION...: attaches to 200 threads with so many descriptors, and expects all of them
+# R10. limited NAME LIMIT OPTION...: attaches to 200 threads with so many descriptors, and expects all of them
 limited() {
     local name=$1 limit=$2 lost
     local recorder_command=("$spoolrecord" --force --summary=json -o "$name.spool")

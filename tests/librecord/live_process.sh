@@ -11,6 +11,7 @@ samples_of() {
 
 # ---- launched ----
 
+# R9: a child without exec has its parent's mappings.
 record fork -- "$workload" fork 300
 fold fork
 check fork fork
@@ -67,7 +68,7 @@ check two ""
 at_least "$(samples_of two 'run_ladder;')" 200 || failed "two: the first is missing"
 at_least "$(samples_of two 'run_ladder2;')" 200 || failed "two: the second is missing"
 
-# 200 threads that run in bursts: each has its share. Where the recorder does not get the processor in time, with so many
+# R7: 200 threads that run in bursts: each has its share. Where the recorder does not get the processor in time, with so many
 # others waiting for it, that is told, and still nobody is missing.
 start burst burst 72 200
 record_attached burst -p "$(cat burst.pid)"

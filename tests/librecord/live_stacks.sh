@@ -24,6 +24,7 @@ mode() {
         failed "$name: the summary says $(field "$name" truncated_stacks) truncated stacks, there are $(count "$name" truncated)"
 }
 
+# R1: longjmp, noreturn, signal. R11: signal. R12: mremap. R13: dlopen, reload.
 for name in ladder recursion deep realigned plt longjmp noreturn signal fork exec dlopen mremap memfd; do
     mode $name 300
 done
@@ -40,7 +41,7 @@ awk -v n=$samples -v u="$user" -v s="$system" -v w="$switches" -v hz=$hz 'BEGIN 
     exit !(n >= 0.98 * u * hz - w / 10 && n <= 1.02 * (u + s) * hz)
 }' || failed "these are not within 2 %"
 
-# Stacks that do not fit: the marker, and the reason in the summary.
+# R5: stacks that do not fit: the marker, and the reason in the summary.
 record deeper -- "$workload" deeper 300
 fold deeper
 check deeper deeper

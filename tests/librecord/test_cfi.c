@@ -241,6 +241,7 @@ static void set_loc_may_be_relative_to_itself(void **state)
     recordint_image_free(image);
 }
 
+/* R2 */
 static void remembered_rows_nest_and_bring_the_cfa_back(void **state)
 {
     static const uint8_t code[] = {

@@ -169,6 +169,15 @@ static void return_address_0_completes_the_stack(void **state)
     expect(w, UNWIND_COMPLETE, 1);
 }
 
+static void word_0_at_the_top_may_be_no_return_address(void **state)
+{
+    struct world *w = *state;
+    static const struct rule no_word = SIMPLE(REG_X86_RSP, 8);
+
+    rule_at(w, CODE, &no_word);
+    expect(w, UNWIND_NULL_RETURN, 1);
+}
+
 static void bytes_behind_the_copy_make_a_truncated_stack(void **state)
 {
     struct world *w = *state;
@@ -1149,6 +1158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_world(an_undefined_return_address_completes_the_stack),
         with_world(return_address_0_completes_the_stack),
+        with_world(word_0_at_the_top_may_be_no_return_address),
         with_world(bytes_behind_the_copy_make_a_truncated_stack),
         with_world(bytes_that_no_copy_would_have_make_a_failed_read),
         with_world(a_cfa_that_does_not_rise_is_corrupt),
