@@ -329,6 +329,11 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
     return WALK_ON;
 }
 
+int recordint_walk_simple(struct walk *w, const struct rule *rule)
+{
+    return w->arch == ARCH_X86_64 ? step_x86(w, rule) : step_aarch64(w, rule);
+}
+
 /* By the row itself, decoded anew. */
 static int step_row(struct walk *w, uint64_t address)
 {
@@ -388,7 +393,7 @@ static int step_guessed(struct walk *w, uint64_t address, bool mapped)
     if (mapped && !(w->leaf && recordint_walk_is_frameless(w)))
         end = recordint_walk_frame_pointer(w);
     if (end == UNWIND_NO_RULE && w->leaf)
-        end = recordint_walk_top_of_stack(w);
+        end = recordint_walk_top_of_stack(w, false);
     return end;
 }
 
@@ -397,13 +402,13 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     int end;
 
     if (rule->kind == RULE_SIMPLE && (rule->flags & RULE_CODE) != 0) {
-        end = recordint_walk_code_step(w, rule, w->arch == ARCH_X86_64 ? step_x86 : step_aarch64);
+        end = recordint_walk_code_step(w, rule);
         return end != UNWIND_NO_RULE ? end : step_guessed(w, address, true);
     }
     switch (rule->kind) {
     case RULE_SIMPLE:
     case RULE_PLT:
-        end = w->arch == ARCH_X86_64 ? step_x86(w, rule) : step_aarch64(w, rule);
+        end = recordint_walk_simple(w, rule);
         break;
     case RULE_REALIGNED:
         end = step_realigned(w, rule);
@@ -428,7 +433,7 @@ static int step(struct walk *w, const struct rule *rule, uint64_t address)
     /* Recording 4.2: in an epilogue rules may point under sp; what a call left is where sp points, or in x30. */
     if (w->leaf && (w->arch == ARCH_X86_64 || !x30_is_own(w, address)) &&
         (end == UNWIND_STACK_READ || end == UNWIND_BACKWARDS || end == UNWIND_NO_PROGRESS) &&
-        recordint_walk_top_of_stack(w) == WALK_ON)
+        recordint_walk_top_of_stack(w, true) == WALK_ON)
         return WALK_ON;
     /* A frame pointer step leaves sp unknown there; the chain of frame pointers goes on. */
     if (w->arch == ARCH_AARCH64 && end == UNWIND_NO_RULE && !reg_is_known(&w->regs, REG_A64_SP))
@@ -454,6 +459,7 @@ static bool begin(struct walk *w, struct unwind_space *space, const struct unwin
     w->leaf = true;
     w->elsewhere = false;
     w->guessed = false;
+    w->by_code = false;
     w->signal = false;
     return reg_is_known(&w->regs, sp);
 }
@@ -510,5 +516,6 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
         out->count--;
     out->end = (enum unwind_end)end;
     out->guessed = w.guessed;
+    out->by_code = w.by_code;
     out->signal = w.signal;
 }

@@ -97,7 +97,8 @@ struct unwind_result {
     enum unwind_end end;
     bool
         guessed; /* a frame was found by frame pointer or at the top of the stack, without unwind data */
-    bool signal; /* a signal frame was crossed */
+    bool by_code; /* a frame was found by its function's instructions, without unwind data */
+    bool signal;  /* a signal frame was crossed */
 };
 
 /* Walks one stack, storing at most max frames (>= 1). Always returns with at least the first frame when the

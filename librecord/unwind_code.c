@@ -111,18 +111,21 @@ static bool may_return(struct walk *w, uint64_t pc, uint64_t address)
 
 /* The code may have been other code when the sample was taken, or its pc no instruction's first byte: so the return
  * address must look like one. */
-int recordint_walk_code_step(struct walk *w, const struct rule *rule,
-                             int (*step)(struct walk *w, const struct rule *rule))
+int recordint_walk_code_step(struct walk *w, const struct rule *rule)
 {
     struct regs before = w->regs;
     uint64_t pc = walk_pc(w), cfa = w->cfa;
     bool leaf = w->leaf;
-    int end = step(w, rule);
+    int end = recordint_walk_simple(w, rule);
 
     if (end == UNWIND_COMPLETE)
         return UNWIND_NULL_RETURN; /* nothing says that code without unwind data is outermost */
-    if (end != WALK_ON || may_return(w, pc, walk_pc(w)))
+    if (end != WALK_ON)
         return end;
+    if (may_return(w, pc, walk_pc(w))) {
+        w->by_code = true;
+        return WALK_ON;
+    }
     w->regs = before;
     w->cfa = cfa;
     w->leaf = leaf;

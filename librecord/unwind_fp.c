@@ -161,7 +161,7 @@ bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t 
         return true; /* a call was there: the walk ends with the reason */
     switch (call_before(w, &place, address, &target)) {
     case IS_CALL:
-        return target == 0 || leads_to(w, target, callee_pc);
+        return target == 0 || callee_pc == 0 || leads_to(w, target, callee_pc);
     case IS_UNREADABLE:
         return unreadable_will_do;
     default:
@@ -262,7 +262,7 @@ bool recordint_walk_is_frameless(struct walk *w)
            !may_keep_frame_pointer(w, called);
 }
 
-int recordint_walk_top_of_stack(struct walk *w)
+int recordint_walk_top_of_stack(struct walk *w, bool is_frameless)
 {
     unsigned sp = reg_sp(w->arch);
     uint64_t cfa = w->regs.value[sp];
@@ -280,7 +280,8 @@ int recordint_walk_top_of_stack(struct walk *w)
         cfa += 8;
     }
     return_address &= ~w->pac_mask;
-    if (!recordint_walk_plausible_return(w, return_address, walk_pc(w), w->arch == ARCH_AARCH64))
+    if (!recordint_walk_plausible_return(w, return_address, is_frameless ? 0 : walk_pc(w),
+                                         w->arch == ARCH_AARCH64))
         return UNWIND_NO_RULE;
     for (unsigned reg = 0; reg < rule_register_count(w->arch); reg++)
         if (!rule_is_callee_saved(w->arch, reg))

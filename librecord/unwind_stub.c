@@ -52,7 +52,7 @@ int recordint_walk_stub(struct walk *w, uint64_t address)
     if (words < 0)
         return UNWIND_NO_RULE;
     w->regs.value[REG_X86_RSP] = sp + 8 * (uint64_t)words;
-    end = recordint_walk_top_of_stack(w);
+    end = recordint_walk_top_of_stack(w, true);
     if (end != WALK_ON)
         w->regs.value[REG_X86_RSP] = sp;
     return end;

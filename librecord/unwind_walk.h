@@ -30,6 +30,7 @@ struct walk {
                          its own yet or any more, and x30 may be its return address */
     bool elsewhere; /* a signal handler's stack was left for one that was not copied */
     bool guessed;
+    bool by_code;
     bool signal;
     struct rule made; /* the current frame's, without a cache */
 };
@@ -65,6 +66,9 @@ static inline bool walk_cfa_advances(const struct walk *w, uint64_t cfa)
     return cfa > w->cfa || (w->leaf && cfa == w->cfa);
 }
 
+/* unwind.c: by a rule of kind RULE_SIMPLE or RULE_PLT. */
+int recordint_walk_simple(struct walk *w, const struct rule *rule);
+
 /* unwind_row.c: by a decoded row. bias: runtime address minus address of the file. */
 int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias);
 
@@ -81,7 +85,8 @@ void recordint_walk_interrupted(struct walk *w, uint64_t signal_sp);
 
 /* unwind_fp.c: without unwind data. */
 int recordint_walk_frame_pointer(struct walk *w);
-int recordint_walk_top_of_stack(struct walk *w); /* leaf frames only */
+/* Leaf frames only. is_frameless: certainly, so that any call may have led there. */
+int recordint_walk_top_of_stack(struct walk *w, bool is_frameless);
 /* Whether a leaf's function has no frame, so that the frame pointer is its caller's: it was called by name, a moment ago by
  * where the return address lies, and does not set one up. */
 bool recordint_walk_is_frameless(struct walk *w);
@@ -97,7 +102,7 @@ size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t a
                            uint8_t *out, size_t size);
 
 /* Whether an address may be where a call returns to that led to callee_pc: code that can be read must have the call,
- * and a direct one must lead there. Generated code often cannot be read, then being executable has to do if the
+ * and a direct one must lead there (0: anything may have). Generated code often cannot be read, then being executable has to do if the
  * caller says so. */
 bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t callee_pc,
                                      bool unreadable_will_do);
@@ -106,8 +111,7 @@ bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t 
  * when they do not tell. Kept in the cache. without: what the look-up gave. The rule lives until the next call. */
 const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address,
                                             const struct rule *without);
-/* The step by such a rule: WALK_ON, or an end with the registers as they were. step: what applies the rule. */
-int recordint_walk_code_step(struct walk *w, const struct rule *rule,
-                             int (*step)(struct walk *w, const struct rule *rule));
+/* The step by such a rule: WALK_ON, or an end with the registers as they were. */
+int recordint_walk_code_step(struct walk *w, const struct rule *rule);
 
 #endif

@@ -202,7 +202,7 @@ static bool is_made(enum arch arch, struct image *image, uint64_t address, const
     struct rule made;
 
     recordint_rule_make(arch, image, address, &made);
-    made.flags &= (uint8_t)~RULE_BEFORE_SIGNAL;
+    made.flags &= (uint8_t) ~(RULE_BEFORE_START | RULE_START);
     if (memcmp(&made, rule, sizeof made) == 0)
         return true;
     fprintf(stderr, "rule_rows: %" PRIx64 ": kind %u, of its row %u\n", address, made.kind,

@@ -552,7 +552,14 @@ static void start(char **arguments)
 /* Returns the exit status of the program. */
 static int run(const struct options *o)
 {
-    struct unwind_space cached = {find, NULL, recordint_unwind_cache_new(), 1, read_code};
+    struct unwind_space cached = {
+        .find = find,
+        .cache = recordint_unwind_cache_new(),
+        .generation = 1,
+        .read_code = read_code,
+        .code_rules = recordint_rule_table_new(),
+        .code_round = 1,
+    };
     struct unwind_space uncached = cached;
     struct user_regs_struct before = {0}, now;
     bool stepping = o->from_start, known = false;
@@ -615,6 +622,7 @@ static int run(const struct options *o)
     }
     settle(false);
     recordint_unwind_cache_free(cached.cache);
+    recordint_rule_table_free(cached.code_rules);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 

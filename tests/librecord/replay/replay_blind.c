@@ -11,10 +11,33 @@
 #include "replay_modes.h"
 #include "unwind_walk.h"
 
+static int top_of_stack(struct walk *w)
+{
+    return recordint_walk_top_of_stack(w, false);
+}
+
+static int by_code(struct walk *w)
+{
+    struct unwind_space *space = w->space;
+    struct unwind_space uncached = *space; /* what is kept there is for code without unwind data */
+    const struct rule none = {.kind = RULE_NONE};
+    const struct rule *rule;
+    int end = UNWIND_NO_RULE;
+
+    uncached.cache = NULL;
+    w->space = &uncached;
+    rule = recordint_walk_code_rule(w, walk_pc(w) - (w->leaf ? 0 : 1), &none);
+    if (rule->kind == RULE_SIMPLE)
+        end = recordint_walk_code_step(w, rule);
+    w->space = space;
+    return end;
+}
+
 /* The place for more: name, and the step by itself. */
 const struct replay_heuristic replay_heuristics[] = {
     {"frame-pointer", recordint_walk_frame_pointer},
-    {"top-of-stack", recordint_walk_top_of_stack},
+    {"top-of-stack", top_of_stack},
+    {"by-code", by_code},
 };
 const size_t replay_heuristic_count = sizeof replay_heuristics / sizeof replay_heuristics[0];
 
