@@ -125,18 +125,15 @@ static int emit(struct spool_writer *w, const struct spool_record *rec)
 
 /* ---- modules ---- */
 
-static bool reserve_module(struct spool_writer *w)
+static bool grow_modules(struct spool_writer *w)
 {
-    struct module_facts *grown;
+    size_t capacity = w->module_capacity == 0 ? MODULES_A_CHUNK : w->module_capacity * 2;
+    struct module_chunk **grown;
     uint8_t *retired;
-    size_t capacity;
 
-    if (w->module_count < w->module_capacity)
-        return true;
-    capacity = w->module_capacity == 0 ? 64 : w->module_capacity * 2;
     if (capacity > SIZE_MAX / sizeof *grown)
         return false;
-    grown = realloc(w->modules, capacity * sizeof *grown);
+    grown = realloc(w->modules, capacity / MODULES_A_CHUNK * sizeof *grown);
     if (grown == NULL)
         return false;
     w->modules = grown;
@@ -149,9 +146,33 @@ static bool reserve_module(struct spool_writer *w)
     return true;
 }
 
+/* Makes room for the next module's facts. */
+static bool reserve_module(struct spool_writer *w)
+{
+    if (w->module_count == w->module_capacity && !grow_modules(w))
+        return false;
+    if (w->module_count % MODULES_A_CHUNK == 0) {
+        struct module_chunk *chunk = calloc(1, sizeof *chunk);
+
+        if (chunk == NULL)
+            return false;
+        w->modules[w->module_count / MODULES_A_CHUNK] = chunk;
+    }
+    return true;
+}
+
 void spoolint_writer_retire(struct spool_writer *w, uint32_t module_id)
 {
-    w->retired[module_id / 8] |= (uint8_t)(1u << module_id % 8);
+    uint8_t bit = (uint8_t)(1u << module_id % 8);
+    struct module_chunk **chunk = &w->modules[module_id / MODULES_A_CHUNK];
+
+    if ((w->retired[module_id / 8] & bit) != 0)
+        return;
+    w->retired[module_id / 8] |= bit;
+    if (++(*chunk)->retired == MODULES_A_CHUNK) {
+        free(*chunk);
+        *chunk = NULL;
+    }
 }
 
 static int check_annotation(struct spool_writer *w, const struct spool_module *m)
@@ -188,10 +209,12 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
         return rc;
     if (!reserve_module(w))
         return fail_nomem(w, "a module");
-    w->modules[w->module_count++] = (struct module_facts){
-        .file_offset = m->file_offset,
-        .size = m->end > m->start ? m->end - m->start : 0,
-    };
+    w->modules[w->module_count / MODULES_A_CHUNK]->facts[w->module_count % MODULES_A_CHUNK] =
+        (struct module_facts){
+            .file_offset = m->file_offset,
+            .size = m->end > m->start ? m->end - m->start : 0,
+        };
+    w->module_count++;
     /* Annotations own no address, so they alone leave the loose frames in force. */
     if (type != SPOOL_RECORD_ANNOTATION)
         spoolint_intern_drop_loose(&w->ids);
@@ -626,6 +649,8 @@ void spool_writer_free(struct spool_writer *w)
     if (w == NULL)
         return;
     spoolint_intern_free(&w->ids);
+    for (size_t i = 0; i * MODULES_A_CHUNK < w->module_count; i++)
+        free(w->modules[i]);
     free(w->modules);
     free(w->retired);
     free(w->buffer.data);

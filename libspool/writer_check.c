@@ -60,7 +60,9 @@ static int check_pinned(struct spool_writer *w, uint32_t module_id, uint64_t add
     if (module_id >= w->module_count)
         return writer_misuse(w, "frame in module %" PRIu32 " of %" PRIu32, module_id,
                              w->module_count);
-    m = &w->modules[module_id];
+    if (w->modules[module_id / MODULES_A_CHUNK] == NULL)
+        return 0; /* retired long ago */
+    m = &w->modules[module_id / MODULES_A_CHUNK]->facts[module_id % MODULES_A_CHUNK];
     if (address < m->file_offset || address - m->file_offset >= m->size)
         return writer_misuse(w,
                              "frame at 0x%" PRIx64 " lies outside module %" PRIu32

@@ -18,6 +18,14 @@ struct module_facts {
     uint64_t size; /* end - start, 0 when end is not above start: then no frame fits */
 };
 
+/* Of modules with ids that follow each other. Freed when all of them are retired, so that mappings that come and go for
+ * hours leave next to nothing. */
+enum { MODULES_A_CHUNK = 256 };
+struct module_chunk {
+    unsigned retired;
+    struct module_facts facts[MODULES_A_CHUNK];
+};
+
 /* Who gives out the ids of frames, stack nodes and threads. */
 enum id_mode {
     IDS_UNDECIDED,
@@ -41,9 +49,9 @@ struct spool_writer {
     struct byte_buffer buffer;
     uint64_t handed_over; /* bytes that the output took */
 
-    struct module_facts *modules;
-    uint8_t *retired; /* a bit a module */
-    size_t module_capacity;
+    struct module_chunk **modules; /* NULL: all retired */
+    uint8_t *retired;              /* a bit a module */
+    size_t module_capacity;        /* a multiple of MODULES_A_CHUNK */
     uint32_t module_count;
     struct intern ids; /* its counters serve both modes */
     uint64_t time_ns;  /* of the last sample */

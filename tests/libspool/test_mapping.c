@@ -4,6 +4,7 @@
  * own bytes; what a reader makes of its spools; what it does when it is refused something.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -888,6 +889,7 @@ static void processes_that_are_gone_leave_nothing_behind(void **state)
     struct spool_writer *w = spool_writer_new();
     struct spool_mappings *m = spool_mappings_new(w, SPOOL_MAPPING_BY_ID);
     int32_t parent = scattered_pid(1);
+    size_t early = 0, late;
 
     (void)state;
     ok(spool_writer_open_callback(w, ignore, NULL, &header));
@@ -897,6 +899,8 @@ static void processes_that_are_gone_leave_nothing_behind(void **state)
         ok(spool_mappings_clone(m, parent, scattered_pid(i)));
         if (i < 2 + LIVE)
             continue;
+        if (i == COUNT / 6)
+            early = mallinfo2().uordblks;
         ok(spool_mappings_deactivate(m, scattered_pid(i - LIVE)));
         for (uint32_t k = i - LIVE - 1; k <= i; k++) {
             bool live = k == 1 || k > i - LIVE;
@@ -905,6 +909,9 @@ static void processes_that_are_gone_leave_nothing_behind(void **state)
             assert_true((spool_mappings_generation(m, scattered_pid(k)) != 0) == live);
         }
     }
+    /* Of 250,000 modules a bit each, and arrays that double. */
+    late = mallinfo2().uordblks;
+    assert_true(late < early + 128 * 1024);
     spool_mappings_free(m);
     finish(w);
 }
