@@ -11,6 +11,8 @@
 
 #define PAGE_BYTES 4096u
 #define PAGES 8u
+/* Tried to read in a round, at about a microsecond each: a few hundredths of a CPU, whatever is recorded. */
+#define READS_A_ROUND 4096u
 
 struct code_page {
     uint64_t address;
@@ -22,6 +24,8 @@ struct code_page {
 
 struct code_pages {
     struct code_page pages[PAGES];
+    uint32_t round;
+    unsigned reads; /* in it */
 };
 
 struct code_pages *recordint_code_pages_new(void)
@@ -51,6 +55,13 @@ static const struct code_page *page_of(struct code_pages *p, pid_t pid, uint64_t
 
     if (known && page->round == round)
         return page;
+    if (p->round != round) {
+        p->round = round;
+        p->reads = 0;
+    }
+    if (p->reads >= READS_A_ROUND)
+        return known ? page : NULL;
+    p->reads++;
     if (!read_page(pid, address, bytes))
         return known ? page : NULL;
     memcpy(page->bytes, bytes, sizeof bytes);

@@ -191,19 +191,30 @@ int recordint_image_open_fd(int fd, struct image **out)
 
 int recordint_image_open_memory(const void *data, size_t size, struct image **out)
 {
-    struct image *image = calloc(1, sizeof(*image));
-    if (image == NULL)
+    uint8_t *bytes = malloc(size + 1);
+    if (bytes == NULL)
         return -1;
-    image->size = size;
-    image->memory = malloc(size + 1);
-    if (image->memory == NULL) {
-        recordint_image_free(image);
+    if (size > 0)
+        memcpy(bytes, data, size);
+    return recordint_image_open_malloced(bytes, size, out);
+}
+
+int recordint_image_open_malloced(uint8_t *bytes, size_t size, struct image **out)
+{
+    struct image *image = calloc(1, sizeof(*image));
+    if (image == NULL) {
+        free(bytes);
         errno = ENOMEM;
         return -1;
     }
-    if (size > 0)
-        memcpy(image->memory, data, size);
+    image->size = size;
+    image->memory = bytes;
     return open_image(image, out);
+}
+
+uint64_t recordint_image_copied(const struct image *image)
+{
+    return image->memory != NULL ? image->size : 0;
 }
 
 void recordint_image_free(struct image *image)

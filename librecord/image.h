@@ -24,6 +24,11 @@ struct image;
  * fcntl said. */
 int recordint_image_open_fd(int fd, struct image **out);
 int recordint_image_open_memory(const void *data, size_t size, struct image **out);
+/* The same, but bytes are malloc'ed and become the image's, or are freed on failure. */
+int recordint_image_open_malloced(uint8_t *bytes, size_t size, struct image **out);
+
+/* How many bytes of such a copy the image has; 0: a descriptor instead. */
+uint64_t recordint_image_copied(const struct image *image);
 void recordint_image_free(struct image *image); /* accepts NULL */
 
 /* The file's descriptor is the image's own. It may be closed for a while: what has been read stays, and reopen

@@ -22,6 +22,8 @@
 #define REFUSED_PAUSE 256
 /* Files that nobody maps are kept in this number: programs that are run again and again. */
 #define UNMAPPED_KEPT 64
+/* Bytes of all files rebuilt from memory; what would go beyond is left alone. */
+#define COPIED_MAX ((uint64_t)256 << 20)
 #define DESCRIPTORS_MIN 4
 #define DESCRIPTORS_MAX 256
 
@@ -65,6 +67,7 @@ struct image_files {
     uint64_t questions;
     struct entry *open[DESCRIPTORS_MAX];
     size_t open_count, open_max;
+    uint64_t copied;      /* of COPIED_MAX */
     uint64_t pause_until; /* by the count of questions */
     bool refused;         /* and not told */
 };
@@ -203,6 +206,8 @@ static int reopen(void *user)
 static void drop_image(struct entry *e)
 {
     forget_open(e);
+    if (e->file.image != NULL)
+        e->files->copied -= recordint_image_copied(e->file.image);
     recordint_rule_table_free(e->file.rules);
     recordint_image_free(e->file.image);
     e->file = (struct image_file){0};
@@ -359,6 +364,7 @@ static void set_image(struct entry *e, struct image *image)
         recordint_image_set_reopen(image, reopen, e);
         e->files->open[e->files->open_count++] = e;
     }
+    e->files->copied += recordint_image_copied(image);
     describe_build_id(&e->file);
 }
 
@@ -379,6 +385,7 @@ static void load_file(struct entry *e, int fd)
 
 static void load(struct entry *e)
 {
+    uint64_t copied = e->files->copied, left = copied < COPIED_MAX ? COPIED_MAX - copied : 0;
     struct image *image;
     bool vdso = strcmp(e->latest.path, "[vdso]") == 0;
     int fd = vdso ? -1 : open_latest(e);
@@ -387,7 +394,7 @@ static void load(struct entry *e)
         load_file(e, fd); /* the right file: its memory would say no more */
         return;
     }
-    image = recordint_image_open_memory_of(&e->latest);
+    image = recordint_image_open_memory_of(&e->latest, left);
     if (image != NULL)
         set_image(e, image);
 }
@@ -400,6 +407,7 @@ static bool put_aside(struct entry *e)
     if (s == NULL)
         return false;
     *s = (struct stale){e->file.image, e->file.rules, e->files->stale};
+    e->files->copied -= recordint_image_copied(s->image);
     recordint_image_close_file(s->image);
     recordint_image_set_reopen(s->image, NULL, NULL);
     forget_open(e);

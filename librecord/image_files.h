@@ -2,7 +2,8 @@
 /*
  * The files behind mappings, opened when a frame first hits one: found through the living process, shared by all
  * mappings and processes of the same file. They are kept while they are mapped, since a file may be deleted meanwhile,
- * though not all of them open; and a number of those that are not mapped any more.
+ * though not all of them open; and a number of those that are not mapped any more. What only the memory of processes has of
+ * files is copied, up to 256 MiB of all together.
  */
 #ifndef RECORD_IMAGE_FILES_H
 #define RECORD_IMAGE_FILES_H

@@ -19,9 +19,6 @@
 
 #include "procfs.h"
 
-/* Of a file rebuilt from memory; larger ones are left alone. */
-#define MEMORY_IMAGE_MAX ((uint64_t)256 << 20)
-
 /* Opens a path when it is a regular file with the mapping's inode. The device is not compared: file systems
  * with subvolumes or layers show another one in mappings than in stat. */
 static int open_same(const char *path, const struct spool_module *m, bool *short_of_files)
@@ -115,11 +112,12 @@ static bool begins_as_elf(int mem, const struct rebuilt *file)
 
 /* The file's pages as far as the process maps them, each at its offset: headers, code and unwind tables are
  * among them. */
-static bool rebuild(const struct spool_module *m, struct rebuilt *out)
+static bool rebuild(const struct spool_module *m, uint64_t most, struct rebuilt *out)
 {
     struct procfs_maps *maps = NULL;
     struct procfs_map line;
     char path[64];
+    bool fits = true;
     int mem;
 
     *out = (struct rebuilt){NULL, 0, 0};
@@ -128,14 +126,17 @@ static bool rebuild(const struct spool_module *m, struct rebuilt *out)
     while (recordint_procfs_maps_next(maps, &line) > 0) {
         uint64_t offset = part_offset(&line, m), size = line.end - line.start;
 
-        if (shows_file(&line, m) && size <= MEMORY_IMAGE_MAX && offset <= MEMORY_IMAGE_MAX - size &&
-            offset + size > out->size)
+        if (!shows_file(&line, m))
+            continue;
+        if (size > most || offset > most - size)
+            fits = false;
+        else if (offset + size > out->size)
             out->size = offset + size;
-        if (shows_file(&line, m) && offset == 0)
+        if (offset == 0)
             out->header = line.start;
     }
     recordint_procfs_maps_free(maps);
-    if (out->size == 0)
+    if (out->size == 0 || !fits)
         return false;
     snprintf(path, sizeof path, "/proc/%d/mem", (int)m->pid);
     mem = open(path, O_RDONLY | O_CLOEXEC);
@@ -183,7 +184,7 @@ static struct image *own_vdso(const struct spool_module *m)
     return image;
 }
 
-struct image *recordint_image_open_memory_of(const struct spool_module *m)
+struct image *recordint_image_open_memory_of(const struct spool_module *m, uint64_t most)
 {
     struct image *image = NULL;
     struct rebuilt bytes;
@@ -193,10 +194,8 @@ struct image *recordint_image_open_memory_of(const struct spool_module *m)
         if (image != NULL)
             return image;
     }
-    if (rebuild(m, &bytes)) {
-        if (recordint_image_open_memory(bytes.bytes, bytes.size, &image) != 0)
-            image = NULL;
-        free(bytes.bytes);
-    }
+    if (!rebuild(m, most, &bytes) ||
+        recordint_image_open_malloced(bytes.bytes, bytes.size, &image) != 0)
+        return NULL;
     return image;
 }

@@ -4,6 +4,7 @@
 #define RECORD_IMAGE_OPEN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "image.h"
@@ -16,7 +17,8 @@
 int recordint_image_open_mapped(const struct spool_module *m, pid_t other_root,
                                 bool *short_of_files);
 
-/* What the process's memory has of it; of the vdso, our own if that is the same. NULL: nothing that could be used. */
-struct image *recordint_image_open_memory_of(const struct spool_module *m);
+/* What the process's memory has of it, in a copy of at most so many bytes; of the vdso, our own if that is the same.
+ * NULL: nothing that could be used. */
+struct image *recordint_image_open_memory_of(const struct spool_module *m, uint64_t most);
 
 #endif

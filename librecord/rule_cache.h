@@ -36,15 +36,17 @@ struct unwind_cache_entry {
         code_round; /* unwind_space.code_round when the rule's code was read; 0: it holds for ever */
 };
 
-/* A return address that was found to be one for the frame of generated code at a pc, in a round. */
+/* Whether an address may be the return address of the frame without unwind data at a pc, in a round. */
 struct unwind_return {
     uint64_t pc;
     uint64_t address;
     uint64_t generation;
     uint32_t code_round; /* 0: the entry is empty */
+    uint8_t found;       /* how it was found: enum walk_found */
+    bool plausible;
 };
 
-#define UNWIND_RETURNS 512
+#define UNWIND_RETURNS 2048 /* 64 KiB: more than the frames of a stack */
 
 struct unwind_cache {
     struct unwind_cache_entry *entries;

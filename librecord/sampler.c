@@ -28,10 +28,16 @@ struct walk {
     int error; /* of the spool, met while mappings were read */
 };
 
-/* One number for a process and what it maps at a time: both parts are given out once. */
+/* One number for a process and what it maps at a time. */
 static uint64_t generation(const struct walk *w)
 {
-    return w->p->epoch << 40 ^ spool_mappings_generation(w->s->mappings, w->p->pid);
+    uint64_t mapped = spool_mappings_generation(w->s->mappings, w->p->pid);
+
+    if (mapped != w->p->mapped_generation) {
+        w->p->mapped_generation = mapped;
+        recordint_process_renew(w->s, w->p);
+    }
+    return w->p->epoch;
 }
 
 /* Nothing is mapped there as far as we know: mremap and a few others happen without a record, so the maps are

@@ -47,7 +47,9 @@ struct process {
     uint64_t maps_ns; /* when all its mappings were read: older records say nothing new; 0: never */
     enum record_mode mode;
     struct thread *threads;
-    uint64_t epoch; /* a new one where the mapping table's generation does not say enough */
+    uint64_t
+        epoch; /* of what it maps, by the mapping table or otherwise: none is given out twice */
+    uint64_t mapped_generation; /* of the mapping table in that epoch */
     /* Pages where nothing is mapped by the latest maps read; forgotten when mappings change. */
     struct idmap unknown_pages;
     unsigned rescans_left; /* of this second */
@@ -107,7 +109,7 @@ struct record_session {
     struct idmap threads;   /* struct thread by tid */
     pid_t first_pid;        /* of the notes about the whole recording; 0: none yet */
     struct image_files *files;
-    struct unwind_cache *cache;    /* of all processes: epochs are given out once */
+    struct unwind_cache *cache;    /* of all processes, by their epochs */
     struct rule_table *code_rules; /* made from instructions */
     struct code_pages *code_pages;
     uint64_t epochs;

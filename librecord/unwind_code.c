@@ -84,31 +84,6 @@ const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address,
     return &w->made;
 }
 
-static struct unwind_return *return_slot(const struct walk *w, uint64_t pc, uint64_t address)
-{
-    struct unwind_cache *c = w->space->cache;
-    uint64_t hash = (pc ^ address << 20) * UINT64_C(0x9e3779b97f4a7c15);
-
-    return c != NULL ? &c->returns[hash >> 32 & (UNWIND_RETURNS - 1)] : NULL;
-}
-
-/* Whether the caller of the code at pc may go on at an address. */
-static bool may_return(struct walk *w, uint64_t pc, uint64_t address)
-{
-    uint64_t generation = w->space->generation;
-    uint32_t round = w->space->code_round;
-    struct unwind_return *known = return_slot(w, pc, address);
-
-    if (known != NULL && known->code_round == round && round != 0 && known->pc == pc &&
-        known->address == address && known->generation == generation)
-        return true;
-    if (!recordint_walk_plausible_return(w, address, pc, true))
-        return false;
-    if (known != NULL)
-        *known = (struct unwind_return){pc, address, generation, round};
-    return true;
-}
-
 /* The code may have been other code when the sample was taken, or its pc no instruction's first byte: so the return
  * address must look like one. */
 int recordint_walk_code_step(struct walk *w, const struct rule *rule)
@@ -122,7 +97,7 @@ int recordint_walk_code_step(struct walk *w, const struct rule *rule)
         return UNWIND_NULL_RETURN; /* nothing says that code without unwind data is outermost */
     if (end != WALK_ON)
         return end;
-    if (may_return(w, pc, walk_pc(w))) {
+    if (recordint_walk_may_return(w, pc, walk_pc(w), WALK_BY_CODE)) {
         w->by_code = true;
         return WALK_ON;
     }

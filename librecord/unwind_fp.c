@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "rule_cache.h"
 #include "unwind_walk.h"
 
 /* The longest call that is recognised: opcode, ModRM, SIB, 4 bytes of displacement. */
@@ -212,11 +213,43 @@ static uint64_t called_before(struct walk *w, uint64_t return_address)
     return target;
 }
 
+static bool makes_sense(struct walk *w, uint64_t pc, uint64_t address, enum walk_found found)
+{
+    uint64_t called;
+
+    if (!recordint_walk_plausible_return(w, address, pc, true))
+        return false;
+    if (found == WALK_BY_CODE)
+        return true;
+    called = called_before(w, address);
+    return called == 0 || may_keep_frame_pointer(w, called);
+}
+
+bool recordint_walk_may_return(struct walk *w, uint64_t pc, uint64_t address, enum walk_found found)
+{
+    struct unwind_cache *cache = w->space->cache;
+    uint64_t generation = w->space->generation;
+    uint32_t round = w->space->code_round;
+    uint64_t hash = (pc ^ address << 20 ^ found) * UINT64_C(0x9e3779b97f4a7c15);
+    struct unwind_return *known;
+    bool plausible;
+
+    if (cache == NULL || round == 0)
+        return makes_sense(w, pc, address, found);
+    known = &cache->returns[hash >> 32 & (UNWIND_RETURNS - 1)];
+    if (known->code_round == round && known->pc == pc && known->address == address &&
+        known->generation == generation && known->found == found)
+        return known->plausible;
+    plausible = makes_sense(w, pc, address, found);
+    *known = (struct unwind_return){pc, address, generation, round, (uint8_t)found, plausible};
+    return plausible;
+}
+
 int recordint_walk_frame_pointer(struct walk *w)
 {
     unsigned fp = w->arch == ARCH_X86_64 ? REG_X86_RBP : REG_A64_FP;
     uint64_t frame = w->regs.value[fp];
-    uint64_t caller_frame, return_address, called;
+    uint64_t caller_frame, return_address;
 
     if (!reg_is_known(&w->regs, fp))
         return UNWIND_NO_RULE;
@@ -235,10 +268,7 @@ int recordint_walk_frame_pointer(struct walk *w)
     return_address &= ~w->pac_mask;
     if (return_address == 0)
         return caller_frame == 0 ? UNWIND_COMPLETE : UNWIND_NULL_RETURN;
-    if (!recordint_walk_plausible_return(w, return_address, walk_pc(w), true))
-        return UNWIND_NO_RULE;
-    called = called_before(w, return_address);
-    if (called != 0 && !may_keep_frame_pointer(w, called))
+    if (!recordint_walk_may_return(w, walk_pc(w), return_address, WALK_BY_FRAME_POINTER))
         return UNWIND_NO_RULE;
     w->regs.known = 0; /* what the frame saved elsewhere is not known */
     reg_set(&w->regs, fp, caller_frame);

@@ -107,6 +107,12 @@ size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t a
 bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t callee_pc,
                                      bool unreadable_will_do);
 
+/* The same of a return address that was found by code or by frame pointer; of the latter, what is called must keep one. The
+ * answer is kept for a round: what it takes to read would be read for each frame of each stack. */
+enum walk_found { WALK_BY_CODE, WALK_BY_FRAME_POINTER };
+bool recordint_walk_may_return(struct walk *w, uint64_t pc, uint64_t address,
+                               enum walk_found found);
+
 /* unwind_code.c: the rule for a lookup address without unwind data, from the instructions: RULE_SIMPLE, or RULE_NONE
  * when they do not tell. Kept in the cache. without: what the look-up gave. The rule lives until the next call. */
 const struct rule *recordint_walk_code_rule(struct walk *w, uint64_t address,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A walk over any stack with any registers through a file whose unwind tables are any bytes: with caches it finds the same
- * as without. A file's entries are all from the input, or heads that hold around programs from the input, as bytes alone
+ * as without, of generated code what it is in each round. A file's entries are all from the input, or heads that hold around programs from the input, as bytes alone
  * seldom get beyond a head.
  */
 #include <stdlib.h>
@@ -129,7 +129,9 @@ static struct image *make_image(struct input *in, enum arch arch, uint8_t flags)
 struct world {
     struct image *image;
     struct rule_table *rules;
-    uint8_t code[64]; /* readable of generated code */
+    struct rule_table *code_rules;
+    uint32_t code_round;
+    uint8_t code[96]; /* readable of generated code */
 };
 
 static bool find(void *user, uint64_t address, struct unwind_range *out)
@@ -158,8 +160,10 @@ static size_t read_code(void *user, uint64_t address, void *out, size_t size)
 {
     const struct world *w = user;
 
-    if (address < JIT || address - JIT > sizeof w->code - size)
+    if (address < JIT || address - JIT >= sizeof w->code)
         return 0;
+    if (size > sizeof w->code - (address - JIT))
+        size = (size_t)(sizeof w->code - (address - JIT));
     memcpy(out, w->code + (address - JIT), size);
     return size;
 }
@@ -174,8 +178,13 @@ struct walked {
 static void walk(struct world *w, const struct unwind_input *input, struct unwind_cache *cache,
                  struct walked *out)
 {
-    struct unwind_space space = {
-        .find = find, .user = w, .cache = cache, .generation = 1, .read_code = read_code};
+    struct unwind_space space = {.find = find,
+                                 .user = w,
+                                 .cache = cache,
+                                 .generation = 1,
+                                 .read_code = read_code,
+                                 .code_rules = w->code_rules,
+                                 .code_round = w->code_round};
 
     recordint_unwind(&space, input, out->frames, FRAMES_MAX, &out->result);
     if (out->result.count > FRAMES_MAX)
@@ -185,7 +194,8 @@ static void walk(struct world *w, const struct unwind_input *input, struct unwin
 static void expect_same(const struct walked *a, const struct walked *b)
 {
     if (a->result.count != b->result.count || a->result.end != b->result.end ||
-        a->result.guessed != b->result.guessed || a->result.signal != b->result.signal)
+        a->result.guessed != b->result.guessed || a->result.by_code != b->result.by_code ||
+        a->result.signal != b->result.signal)
         abort();
     for (size_t i = 0; i < a->result.count; i++)
         if (a->frames[i].address != b->frames[i].address ||
@@ -216,22 +226,35 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = {data, data + size};
     uint8_t flags = take(&in);
     enum arch arch = (flags & 1) != 0 ? ARCH_AARCH64 : ARCH_X86_64;
-    struct world w = {.image = make_image(&in, arch, flags), .rules = recordint_rule_table_new()};
+    struct world w = {.image = make_image(&in, arch, flags),
+                      .rules = recordint_rule_table_new(),
+                      .code_rules = recordint_rule_table_new(),
+                      .code_round = 1};
     struct unwind_cache *cache = recordint_unwind_cache_new();
     uint64_t stack[STACK_WORDS];
     struct unwind_input input;
 
-    if (w.rules == NULL || cache == NULL)
+    if (w.rules == NULL || w.code_rules == NULL || cache == NULL)
         abort();
     for (size_t i = 0; i < sizeof w.code; i++)
         w.code[i] = (flags & 8) != 0 ? take(&in) : 0xff;
     make_input(&in, arch, &input, stack);
+    if ((flags & 16) != 0)
+        reg_set(&input.regs, reg_pc(arch), JIT + take(&in) % sizeof w.code);
     walk(&w, &input, NULL, &plain);
     walk(&w, &input, cache, &cached);
     walk(&w, &input, cache, &again);
     expect_same(&plain, &cached);
     expect_same(&plain, &again);
+    /* The code is other code a round later. */
+    for (size_t i = 0; i < sizeof w.code; i++)
+        w.code[i] ^= (flags & 32) != 0 ? take(&in) : 0;
+    w.code_round++;
+    walk(&w, &input, NULL, &plain);
+    walk(&w, &input, cache, &again);
+    expect_same(&plain, &again);
     recordint_unwind_cache_free(cache);
+    recordint_rule_table_free(w.code_rules);
     recordint_rule_table_free(w.rules);
     recordint_image_free(w.image);
     return 0;

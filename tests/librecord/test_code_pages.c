@@ -73,11 +73,31 @@ static void what_begins_in_a_page_and_ends_in_none_is_partly_read(void **state)
     recordint_code_pages_free(p);
 }
 
+static void a_round_reads_no_more_pages_than_its_share(void **state)
+{
+    struct code_pages *p = recordint_code_pages_new();
+    uint8_t *pages = map_pages(17);
+    size_t got = 0;
+    uint8_t out;
+
+    (void)state;
+    assert_non_null(p);
+    for (size_t i = 0; i < 10000; i++)
+        got += recordint_code_pages_read(p, getpid(), 1, 1,
+                                         (uint64_t)(uintptr_t)pages + i % 17 * PAGE_BYTES, &out, 1);
+    assert_in_range(got, 4096, 8192); /* what was read stays readable */
+    assert_int_equal(
+        recordint_code_pages_read(p, getpid(), 1, 2, (uint64_t)(uintptr_t)pages, &out, 1), 1);
+    munmap(pages, 17 * PAGE_BYTES);
+    recordint_code_pages_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_is_read_once_a_round),
         cmocka_unit_test(what_begins_in_a_page_and_ends_in_none_is_partly_read),
+        cmocka_unit_test(a_round_reads_no_more_pages_than_its_share),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

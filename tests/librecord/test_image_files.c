@@ -25,6 +25,9 @@
 #define NOBODY 65534
 #define FILE_BYTES ((size_t)32 << 20)
 
+/* A header without segments is enough of a program here. */
+static const uint8_t header[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 3, [18] = 62, [20] = 1};
+
 /* The image found for a nameless file that begins so, by somebody who may not follow links of mappings. Exits with 2 for
  * none, 3 for one, plus 10 when the file's holes were filled. */
 static void look_at_memory(const void *beginning, size_t size)
@@ -68,9 +71,6 @@ static int outcome(const void *beginning, size_t size)
 
 static void a_file_without_name_is_rebuilt_from_memory(void **state)
 {
-    /* A header without segments is enough of a program here. */
-    static const uint8_t header[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 3, [18] = 62, [20] = 1};
-
     (void)state;
     assert_int_equal(outcome(header, sizeof header), 13);
 }
@@ -81,6 +81,63 @@ static void generated_code_is_not_read_as_a_file(void **state)
 
     (void)state;
     assert_int_equal(outcome(code, sizeof code), 2);
+}
+
+/* Maps the first and the last page of a nameless file of 100 MiB. */
+static struct spool_module map_sparse_file(void)
+{
+    static const char path[] = "/memfd:sparse (deleted)";
+    const size_t page = 65536, size = (size_t)100 << 20;
+    int fd = memfd_create("sparse", MFD_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 || ftruncate(fd, (off_t)size) != 0 ||
+        write(fd, header, sizeof header) != (ssize_t)sizeof header || fstat(fd, &st) != 0)
+        _exit(1);
+    void *first = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+    void *last = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)(size - page));
+    if (first == MAP_FAILED || last == MAP_FAILED)
+        _exit(1);
+    return (struct spool_module){.pid = getpid(),
+                                 .start = (uintptr_t)first,
+                                 .end = (uintptr_t)first + page,
+                                 .inode = st.st_ino,
+                                 .path = path,
+                                 .path_size = strlen(path)};
+}
+
+/* Exits with how many of four such files have an image. */
+static void count_sparse_files(void)
+{
+    struct image_files *files = recordint_image_files_new(1024);
+    struct spool_module sparse[4];
+    int count = 0;
+
+    for (size_t i = 0; i < 4; i++)
+        sparse[i] = map_sparse_file();
+    if (files == NULL || (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)))
+        _exit(1);
+    prctl(PR_SET_DUMPABLE, 1);
+    for (size_t i = 0; i < 4; i++) {
+        const struct image_file *file = recordint_image_files_get(files, &sparse[i], 0);
+
+        count += file != NULL && file->image != NULL;
+    }
+    recordint_image_files_free(files);
+    _exit(count);
+}
+
+static void files_in_memory_are_bounded_all_together(void **state)
+{
+    int status;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0)
+        count_sparse_files();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2); /* of 100 MiB in 256 MiB */
 }
 
 /* ---- many files ---- */
@@ -285,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_without_name_is_rebuilt_from_memory),
+        cmocka_unit_test(files_in_memory_are_bounded_all_together),
         cmocka_unit_test(generated_code_is_not_read_as_a_file),
         cmocka_unit_test(few_descriptors_are_enough_for_many_files),
         cmocka_unit_test(a_file_that_was_closed_is_not_taken_for_another),

@@ -476,6 +476,32 @@ static void code_is_read_again_in_another_round_only(void **state)
     expect(w, UNWIND_COMPLETE, 3);
 }
 
+/* Else a deep stack of generated code is a system call or more for each of its frames, in each sample. */
+static void return_addresses_by_frame_pointer_are_looked_at_once_a_round(void **state)
+{
+    struct world *w = *state;
+    const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 0xf7, 0xff, 0xff, 0xff, 0x75};
+
+    w->code_readable = true;
+    memcpy(w->code + 0x200, function, sizeof function); /* calls itself */
+    w->code[0x205] = 0xf7;
+    reg_set(&w->input.regs, REG_X86_RIP, JIT + 0x209);
+    reg_set(&w->input.regs, REG_X86_RBP, STACK + 32);
+    for (size_t i = 0; i < 20; i++) {
+        w->stack[4 + 4 * i] = i + 1 < 20 ? STACK + 32 + 32 * (i + 1) : 0;
+        w->stack[5 + 4 * i] = i + 1 < 20 ? JIT + 0x209 : 0;
+    }
+    expect(w, UNWIND_COMPLETE, 20);
+    assert_true(w->code_reads > 0);
+    w->code_reads = 0;
+    expect(w, UNWIND_COMPLETE, 20);
+    assert_true(w->code_reads <= 8); /* of the leaf alone */
+    w->code[0x204] = 0x90;           /* no call any more */
+    w->space.code_round++;
+    expect(w, UNWIND_NO_RULE, 1);
+    expect(w, UNWIND_NO_RULE, 1);
+}
+
 static void code_that_was_other_code_leads_to_no_false_frame(void **state)
 {
     struct world *w = *state;
@@ -1175,6 +1201,7 @@ int main(void)
         with_world(generated_code_is_walked_by_frame_pointer),
         with_world(a_trampoline_is_told_by_its_code),
         with_world(code_is_read_again_in_another_round_only),
+        with_world(return_addresses_by_frame_pointer_are_looked_at_once_a_round),
         with_world(code_that_was_other_code_leads_to_no_false_frame),
         with_world(a_leaf_that_sets_up_its_frame_pointer_keeps_its_caller),
         with_world(a_frame_pointer_must_hold),
