@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A handful of pages, direct mapped.
- */
+/* Eight pages of code, each kept at the one place that its address gives. */
 #include "code_pages.h"
 
 #include <stdbool.h>

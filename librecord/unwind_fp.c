@@ -14,6 +14,9 @@
 /* In so many bytes a function that keeps a frame pointer has set it up, having saved some registers. */
 #define FUNCTION_BEGIN 40
 
+/* Frames of a chain of frame pointers are not larger. */
+#define CHAIN_BYTES (UINT64_C(1) << 20)
+
 /* A function without any frame is short. */
 #define FRAMELESS_BYTES 4096
 
@@ -217,9 +220,9 @@ static bool makes_sense(struct walk *w, uint64_t pc, uint64_t address, enum walk
 {
     uint64_t called;
 
-    if (!recordint_walk_plausible_return(w, address, pc, true))
+    if (!recordint_walk_plausible_return(w, address, found == WALK_BY_CHAIN ? 0 : pc, true))
         return false;
-    if (found == WALK_BY_CODE)
+    if (found != WALK_BY_FRAME_POINTER)
         return true;
     called = called_before(w, address);
     return called == 0 || may_keep_frame_pointer(w, called);
@@ -245,6 +248,24 @@ bool recordint_walk_may_return(struct walk *w, uint64_t pc, uint64_t address, en
     return plausible;
 }
 
+/* Whether a frame that no call seems to have led to is of a chain nevertheless: its caller has a frame pointer as well. An
+ * engine's direct call may be of code that jumps on to the function, as V8's builtins do; any value that looks like
+ * a frame is not often followed by another. */
+static bool is_chained(struct walk *w, uint64_t frame, uint64_t caller_frame,
+                       uint64_t return_address)
+{
+    uint64_t next_frame, next_return;
+
+    if (caller_frame <= frame || caller_frame % 8 != 0 || caller_frame - frame > CHAIN_BYTES ||
+        !stack_copy_load(&w->copy, caller_frame, &next_frame) ||
+        !stack_copy_load(&w->copy, caller_frame + 8, &next_return))
+        return false;
+    next_return &= ~w->pac_mask;
+    return next_frame > caller_frame && next_frame % 8 == 0 &&
+           recordint_walk_may_return(w, walk_pc(w), return_address, WALK_BY_CHAIN) &&
+           recordint_walk_may_return(w, return_address, next_return, WALK_BY_CHAIN);
+}
+
 int recordint_walk_frame_pointer(struct walk *w)
 {
     unsigned fp = w->arch == ARCH_X86_64 ? REG_X86_RBP : REG_A64_FP;
@@ -268,7 +289,8 @@ int recordint_walk_frame_pointer(struct walk *w)
     return_address &= ~w->pac_mask;
     if (return_address == 0)
         return caller_frame == 0 ? UNWIND_COMPLETE : UNWIND_NULL_RETURN;
-    if (!recordint_walk_may_return(w, walk_pc(w), return_address, WALK_BY_FRAME_POINTER))
+    if (!recordint_walk_may_return(w, walk_pc(w), return_address, WALK_BY_FRAME_POINTER) &&
+        !is_chained(w, frame, caller_frame, return_address))
         return UNWIND_NO_RULE;
     w->regs.known = 0; /* what the frame saved elsewhere is not known */
     reg_set(&w->regs, fp, caller_frame);

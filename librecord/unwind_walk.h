@@ -109,7 +109,7 @@ bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t 
 
 /* The same of a return address that was found by code or by frame pointer; of the latter, what is called must keep one. The
  * answer is kept for a round: what it takes to read would be read for each frame of each stack. */
-enum walk_found { WALK_BY_CODE, WALK_BY_FRAME_POINTER };
+enum walk_found { WALK_BY_CODE, WALK_BY_FRAME_POINTER, WALK_BY_CHAIN };
 bool recordint_walk_may_return(struct walk *w, uint64_t pc, uint64_t address,
                                enum walk_found found);
 

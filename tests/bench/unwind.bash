@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154 # sourced by run, whose variables it uses
-# The unwinder on stacks that perf record has copied, against libdw's unwind tables over the same stacks and perf script:
-# a C++ compiler, a debugger, Python, a Rust compiler, signal handlers with realigned frames. Recorded once; all ways
+# The unwinder on stacks that perf record has copied, against libdw's unwind tables over the same stacks and perf
+# script: a C++ compiler, a debugger, Python, a Rust compiler, signal handlers with realigned frames. Recorded once; all ways
 # are timed by the replay itself, five rounds in turn, in processor time.
 #   UNWIND_SECONDS=N  of each program recorded, 5 unless given: some 160 MB, removed afterwards
 #   UNWIND_GDB=FILE   what the debugger reads, a C library with its debug file unless given

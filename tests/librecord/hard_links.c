@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A little code of each kind, to be compiled and linked in all the ways there are. For step_oracle.
+ * Calls of several kinds (cold code, realigned frames, recursion, callbacks out of the C library), which hard_links.sh
+ * compiles and links in all the ways there are and runs under step_oracle.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hard_stacks CASE: jumps out of calls and handlers, and threads of one thread: coroutines of the C library's and of
- * assembly. To be run by step_oracle, on x86-64.
+ * hard_stacks CASE: jumps out of calls and handlers, and coroutines, made by the C library and by assembly: several
+ * stacks in one thread. To be run by step_oracle, on x86-64.
  */
 #include <setjmp.h>
 #include <signal.h>

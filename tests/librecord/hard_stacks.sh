@@ -5,8 +5,8 @@
 # shellcheck source=_step.sh
 . "$(dirname "$0")/_step.sh"
 
-# R1 and R11: a handler, and another in it, at each instruction of prologues, epilogues and linkage stubs, handlers and the way
-# back from them included; realigned frames in both. That way has no unwind data in musl and others.
+# R1 and R11: a handler, and another in it, at each instruction of prologues, epilogues and linkage stubs, handlers and
+# the way back from them included; realigned frames in both. That way has no unwind data in musl and others.
 build hard_signals hard_signals.c gcc -Wl,-z,lazy
 step --signals --visits 1 ./hard_signals same
 build hard_signals hard_signals.c gcc -Wl,-z,now # without the dynamic linker's work

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Exceptions on their way through frames of all kinds, some with destructors, some of which throw and catch themselves; for
- * step_oracle. */
+/* Exceptions on their way through frames of all kinds, some with destructors, some of which throw and catch
+ * themselves; for step_oracle. */
 #include <cstring>
 
 #include "step_mark.h"

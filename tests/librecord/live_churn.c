@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that comes and goes, to see whether who records it keeps what is gone. It is to be started by the recorder,
- * its parent, of which it tells what it holds: a line on standard output after the first part of the work, when caches have
- * grown, and one after the rest.
+ * Makes processes or libraries that come and go, to see whether the recorder keeps what is gone. The recorder starts
+ * it; it prints how much memory and how many files its parent has: a line after the first part of the work, when caches
+ * have grown, and one after the rest.
  *   live_churn forks FIRST REST US          processes of US microseconds of work, one after the other
  *   live_churn libraries FIRST REST US FILE copies of a library, each loaded, made to work, unloaded and deleted
  *   live_churn open FIRST REST US FILE      the same, but they stay loaded; each works again after the last one

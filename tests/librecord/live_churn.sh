@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What has gone is not kept: libraries that are unloaded, processes that end. And files beyond the limit of descriptors are
-# taken turns with. live_churn.c tells how much its parent, the recorder, has.
+# What has gone is not kept: libraries that are unloaded, processes that end. And files beyond the limit of descriptors
+# are opened in turn. live_churn.c tells how much its parent, the recorder, has.
 # shellcheck source=_live.sh
 . "$(dirname "$0")/_live.sh"
 churn=$BUILD/tests/live_churn

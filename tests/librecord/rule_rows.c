@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rule_rows [--every N] [--limit PERCENT] [--generic] FILE...: for each row of each FDE (of every Nth FDE), applies the compact rule and
- * the decoded row to the same pseudo-random registers and stack: all that a step changes must be the same. Prints how
- * many rows have which kind of rule, and how many rules are distinct. Fails where something differs, or where more
- * rows than the limit (1 %, AArch64 2 %) need decoding at each frame; --generic lists those.
+ * rule_rows [--every N] [--limit PERCENT] [--generic] FILE...: for each row of each FDE (of every Nth FDE), applies the
+ * compact rule and the decoded row to the same pseudo-random registers and stack: all that a step changes must be the
+ * same. Prints how many rows have which kind of rule, and how many rules are distinct. Fails where something differs,
+ * or where more rows than the limit (1 %, AArch64 2 %) need decoding at each frame; --generic lists those.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Stacks of a program that interrupts itself, on AArch64 in an emulator and on this machine: the unwinder, cached and
 # not, and libgcc's find the same frames, in code as compilers make it with and without unwind data, frame pointers,
-# and signed return addresses.
+# and signed return addresses (R4).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 SRC=${SRC:-$(cd "$here/../.." && pwd)}

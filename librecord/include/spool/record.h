@@ -4,8 +4,8 @@
  *
  * A session opens sampling events of the kernel (perf_event_open) on processes that exist or on a command
  * that is about to start, follows their threads, children and mappings, walks each sampled stack by the
- * unwind tables of the files mapped, and writes what it finds through libspool. It has no thread of its own:
- * the program polls.
+ * unwind tables of the files mapped (else by frame pointers or instructions), and writes what it finds
+ * through libspool. It has no thread of its own: the program polls.
  *
  * Recording a command, without the checks:
  *
@@ -221,9 +221,9 @@ enum record_fault {
     RECORD_FAULT_MOVED_BACKWARDS,     /* a caller's frame below its callee's */
     RECORD_FAULT_OVERFLOW,            /* an address computed beyond 64 bits */
     RECORD_FAULT_DEPTH_LIMIT,         /* more than RECORD_DEPTH_MAX frames */
-    RECORD_FAULT_NO_RULE,             /* no unwind information, no frame pointer */
-    RECORD_FAULT_UPROBE,              /* a return address replaced by a uretprobe */
-    RECORD_FAULT_COUNT                /* not a fault: how many there are */
+    RECORD_FAULT_NO_RULE, /* no unwind information, no credible frame pointer, no telling code */
+    RECORD_FAULT_UPROBE,  /* a return address replaced by a uretprobe */
+    RECORD_FAULT_COUNT    /* not a fault: how many there are */
 };
 
 /* Frames of a sample, kernel and user together, at most. */

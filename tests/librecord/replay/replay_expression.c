@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Those operations that unwind tables have; others are EXPRESSION_BAD. */
+/* DWARF expressions, in the operations that unwind tables have; others are EXPRESSION_BAD. */
 #include "replay_expression.h"
 
 #include <dwarf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files, rows and steps of the walk by libdw. */
+/* The walk by libdw's rows: files by mapping, the row of an address, and a row applied to registers and stack. */
 #include "replay_libdw.h"
 
 #include <elfutils/libdw.h>
