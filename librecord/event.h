@@ -49,10 +49,10 @@ int recordint_event_open(struct event_config *config, const struct event_where *
  * possible. Returns as above; an offline CPU is ERR_NO_PROCESS. */
 int recordint_event_open_owner(int cpu, size_t ring_size_bytes, struct record_errbuf *error);
 
-/* Maps a ring of size_bytes (a power of two, whole pages) on an event, halving down to 64 KiB when memory may not be locked. Returns 0 with the
- * size in use in r->size; RECORD_ERR_PERMISSION (names perf_event_mlock_kb and RLIMIT_MEMLOCK with their values),
- * RECORD_ERR_*. The kernel wakes at the watermark the event was opened with: after halving, open it anew with
- * r->size, or it wakes late. */
+/* Maps a ring of size_bytes (a power of two, whole pages) on an event, halving down to 64 KiB when memory may not
+ * be locked. Returns 0 with the size in use in r->size; RECORD_ERR_PERMISSION (names perf_event_mlock_kb and
+ * RLIMIT_MEMLOCK with their values), RECORD_ERR_*. The kernel wakes at the watermark the event was opened with:
+ * after halving, open it anew with r->size, or it wakes late. */
 int recordint_event_map(int fd, size_t size_bytes, struct ring *r, struct record_errbuf *error);
 
 /* Sends an event's records into the ring of another (same CPU). */

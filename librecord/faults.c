@@ -24,7 +24,8 @@ static const struct {
                                       "a caller's frame lies below its callee's"},
     [RECORD_FAULT_OVERFLOW] = {"overflow", "an address beyond 64 bits"},
     [RECORD_FAULT_DEPTH_LIMIT] = {"depth_limit", "deeper than the limit of frames"},
-    [RECORD_FAULT_NO_RULE] = {"no_rule", "neither unwind information nor a frame pointer"},
+    [RECORD_FAULT_NO_RULE] = {"no_rule",
+                              "no unwind information, and no frame pointer to be trusted"},
     [RECORD_FAULT_UPROBE] = {"uprobe", "a return address replaced by a uretprobe"},
 };
 

@@ -283,7 +283,8 @@ static bool keep_line(const struct procfs_map *line, pid_t pid, struct spool_mod
     return true;
 }
 
-/* The executable lines of the maps, as a thread of the process has them; none where they cannot be read. Returns 0 or an error. */
+/* The executable lines of the maps, as a thread of the process has them; none where they cannot be read. Returns 0
+ * or an error. */
 static int read_lines(struct record_session *s, struct process *p, pid_t tid,
                       struct spool_module **lines, size_t *count)
 {

@@ -143,8 +143,8 @@ static uint64_t look_closer(struct walk *w, uint64_t address, struct lookup *at,
     }
     if (!*mapped)
         return address;
-    /* Go's has unwind data as any function. That of AArch64's vdso leads to where the interrupted function returns, not to
-     * where it was. */
+    /* Go's has unwind data as any function. That of AArch64's vdso leads to where the interrupted function
+     * returns, not to where it was. */
     if (((at->rule->kind == RULE_NONE && (at->rule->flags & RULE_CODE) == 0) || planted ||
          (w->arch == ARCH_AARCH64 && (at->rule->flags & RULE_SIGNAL) != 0)) &&
         recordint_walk_at_sigreturn(w)) {

@@ -35,12 +35,12 @@ struct rule_table;
 struct rule_table *recordint_rule_table_new(void); /* NULL: out of memory */
 void recordint_rule_table_free(struct rule_table *t);
 
-/* Answers by runtime address (L1): 32 KiB that grow to 2 MiB while addresses are in each other's way, and 64 KiB for return
- * addresses of code without unwind data. One cache
- * may serve many spaces, which is what bounds the memory for hundreds of processes: an entry is good for
- * an address and a generation, so the spaces that share it must draw their generations from one counter and never use
- * a number twice. generation must be changed by the caller when a mapping was replaced or removed; one that was
- * added to free space need not, since "no mapping" is never kept. Nor is "file without an image". */
+/* Answers by runtime address (L1): 32 KiB that grow to 2 MiB while addresses are in each other's way, and 64 KiB
+ * for return addresses of code without unwind data. One cache may serve many spaces, which is what bounds the
+ * memory for hundreds of processes: an entry is good for an address and a generation, so the spaces that share it
+ * must draw their generations from one counter and never use a number twice. generation must be changed by the
+ * caller when a mapping was replaced or removed; one that was added to free space need not, since "no mapping" is
+ * never kept. Nor is "file without an image". */
 struct unwind_cache;
 struct unwind_cache *recordint_unwind_cache_new(void); /* NULL: out of memory */
 void recordint_unwind_cache_free(struct unwind_cache *c);

@@ -248,14 +248,18 @@ bool recordint_walk_may_return(struct walk *w, uint64_t pc, uint64_t address, en
     return plausible;
 }
 
-/* Whether a frame that no call seems to have led to is of a chain nevertheless: its caller has a frame pointer as well. An
- * engine's direct call may be of code that jumps on to the function, as V8's builtins do; any value that looks like
- * a frame is not often followed by another. */
+/* Whether a frame that no call seems to have led to is of a chain nevertheless: its caller has a frame pointer as
+ * well. An engine's direct call may be of code that jumps on to the function, as V8's builtins do; any value that
+ * looks like a frame is not often followed by another. */
 static bool is_chained(struct walk *w, uint64_t frame, uint64_t caller_frame,
                        uint64_t return_address)
 {
-    uint64_t next_frame, next_return;
+    uint64_t next_frame, next_return, top;
 
+    /* Of a leaf without a frame of its own it is the caller's. */
+    if (w->leaf && stack_copy_load(&w->copy, w->regs.value[reg_sp(w->arch)], &top) &&
+        recordint_walk_plausible_return(w, top & ~w->pac_mask, 0, false))
+        return false;
     if (caller_frame <= frame || caller_frame % 8 != 0 || caller_frame - frame > CHAIN_BYTES ||
         !stack_copy_load(&w->copy, caller_frame, &next_frame) ||
         !stack_copy_load(&w->copy, caller_frame + 8, &next_return))

@@ -18,10 +18,8 @@ static bool jumps_through_slot(const uint8_t *code)
     return code[0] == 0xff && code[1] == 0x25;
 }
 
-/* How many words the stub at this place has pushed: before AFTER bytes from the pc lie BEFORE ones that were run. -1: it
- * is none.
- *     slot:  jmp *slot(%rip); push $n; jmp first
- *     first: push words(%rip); jmp *resolver(%rip) */
+/* How many words the stub at this place has pushed: before AFTER bytes from the pc lie BEFORE ones that were run.
+ * -1: it is none. slot:  jmp *slot(%rip); push $n; jmp first first: push words(%rip); jmp *resolver(%rip) */
 static int words_pushed(const uint8_t *code)
 {
     const uint8_t *before = code - BEFORE;

@@ -57,8 +57,8 @@ enum unwind_end recordint_walk_unreadable(const struct walk *w, uint64_t address
 enum unwind_end recordint_walk_stuck(const struct walk *w, uint64_t cfa,
                                      const uint64_t *return_address);
 
-/* How it ends at a return address of 0 by unwind data. At the top of the stack it may be any word, since a leaf may have just
- * changed stacks: glibc's swapcontext has no unwind data that are right between its two. */
+/* How it ends at a return address of 0 by unwind data. At the top of the stack it may be any word, since a leaf
+ * may have just changed stacks: glibc's swapcontext has no unwind data that are right between its two. */
 enum unwind_end recordint_walk_no_return(const struct walk *w, uint64_t cfa);
 
 static inline bool walk_cfa_advances(const struct walk *w, uint64_t cfa)
@@ -72,8 +72,8 @@ int recordint_walk_simple(struct walk *w, const struct rule *rule);
 /* unwind_row.c: by a decoded row. bias: runtime address minus address of the file. */
 int recordint_walk_row(struct walk *w, const struct cfi_row *row, uint64_t bias);
 
-/* Takes rules out of a leaf's row that hold no more: at the end of a realigned frame gcc's go by a frame pointer that is
- * the caller's again, as it does not point into the frame. */
+/* Takes rules out of a leaf's row that hold no more: at the end of a realigned frame gcc's go by a frame pointer
+ * that is the caller's again, as it does not point into the frame. */
 void recordint_walk_restored(const struct walk *w, struct cfi_row *row);
 
 /* unwind_signal.c: whether the code at the pc (of a leaf: or just before it) is the kernel's way back from a signal
@@ -87,8 +87,8 @@ void recordint_walk_interrupted(struct walk *w, uint64_t signal_sp);
 int recordint_walk_frame_pointer(struct walk *w);
 /* Leaf frames only. is_frameless: certainly, so that any call may have led there. */
 int recordint_walk_top_of_stack(struct walk *w, bool is_frameless);
-/* Whether a leaf's function has no frame, so that the frame pointer is its caller's: it was called by name, a moment ago by
- * where the return address lies, and does not set one up. */
+/* Whether a leaf's function has no frame, so that the frame pointer is its caller's: it was called by name, a
+ * moment ago by where the return address lies, and does not set one up. */
 bool recordint_walk_is_frameless(struct walk *w);
 
 /* unwind_stub.c: the same for a leaf that is a linkage stub at this address. UNWIND_NO_RULE: it is none. */
@@ -101,14 +101,14 @@ bool recordint_walk_is_behind_call(struct walk *w, uint64_t address);
 size_t recordint_walk_code(struct walk *w, const struct place *place, uint64_t address,
                            uint8_t *out, size_t size);
 
-/* Whether an address may be where a call returns to that led to callee_pc: code that can be read must have the call,
- * and a direct one must lead there (0: anything may have). Generated code often cannot be read, then being executable has to do if the
- * caller says so. */
+/* Whether an address may be where a call returns to that led to callee_pc: code that can be read must have the
+ * call, and a direct one must lead there (0: anything may have). Generated code often cannot be read, then being
+ * executable has to do if the caller says so. */
 bool recordint_walk_plausible_return(struct walk *w, uint64_t address, uint64_t callee_pc,
                                      bool unreadable_will_do);
 
-/* The same of a return address that was found by code or by frame pointer; of the latter, what is called must keep one. The
- * answer is kept for a round: what it takes to read would be read for each frame of each stack. */
+/* The same of a return address that was found by code or by frame pointer; of the latter, what is called must keep
+ * one, or (WALK_BY_CHAIN) the next frame is one too. The answer is kept for a round: what it takes to read would be read for each frame of each stack. */
 enum walk_found { WALK_BY_CODE, WALK_BY_FRAME_POINTER, WALK_BY_CHAIN };
 bool recordint_walk_may_return(struct walk *w, uint64_t pc, uint64_t address,
                                enum walk_found found);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hard_signals CASE: code that step_oracle --signals interrupts anywhere, with handlers on the same and on other stacks.
- * On x86-64.
+ * hard_signals CASE: code that step_oracle --signals interrupts anywhere, with handlers on the same and on other
+ * stacks. On x86-64.
  */
 #include <signal.h>
 #include <stdio.h>

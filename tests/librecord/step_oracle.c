@@ -251,7 +251,8 @@ static void follow(const struct user_regs_struct *before, const struct user_regs
     pop_calls(s, now->rsp);
 }
 
-/* Lookup addresses of all frames there are, the believed ones and what the first function of another stack seems to return to. */
+/* Lookup addresses of all frames there are, the believed ones and what the first function of another stack seems
+ * to return to. */
 static size_t truth(const struct user_regs_struct *now, uint64_t *out, bool *whole)
 {
     const struct stack *s = stack_of(now->rsp);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session that has seen all stacks once allocates nothing for more samples of them: from rings through merging, walking and
- * writing. (Linked with --wrap for malloc, calloc and realloc; what the C library takes for itself is not counted.)
+ * A session that has seen all stacks once allocates nothing for more samples of them: from rings through merging,
+ * walking and writing. (Linked with --wrap for malloc, calloc and realloc; what the C library takes for itself is not
+ * counted.)
  */
 #include <linux/perf_event.h>
 #include <setjmp.h>

@@ -28,8 +28,8 @@
 /* A header without segments is enough of a program here. */
 static const uint8_t header[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 3, [18] = 62, [20] = 1};
 
-/* The image found for a nameless file that begins so, by somebody who may not follow links of mappings. Exits with 2 for
- * none, 3 for one, plus 10 when the file's holes were filled. */
+/* The image found for a nameless file that begins so, by somebody who may not follow links of mappings. Exits with
+ * 2 for none, 3 for one, plus 10 when the file's holes were filled. */
 static void look_at_memory(const void *beginning, size_t size)
 {
     int fd = memfd_create("code", MFD_CLOEXEC);

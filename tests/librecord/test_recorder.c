@@ -368,8 +368,9 @@ static void faults_are_counted_by_kind_and_reported_by_share(void **state)
     assert_int_equal(record_faults_next(&f, &at, &fault, &count), 0);
     needed = record_faults_report(&f, 1000, text, sizeof text);
     assert_int_equal(needed, strlen(text));
-    assert_string_equal(text, "25 (2.50 %): the copied part of the stack ended\n"
-                              "1 (0.10 %): neither unwind information nor a frame pointer\n");
+    assert_string_equal(text,
+                        "25 (2.50 %): the copied part of the stack ended\n"
+                        "1 (0.10 %): no unwind information, and no frame pointer to be trusted\n");
     assert_int_equal(record_faults_report(&f, 1000, small, sizeof small), needed);
     assert_int_equal(strlen(small), sizeof small - 1);
     assert_string_equal(record_fault_name(RECORD_FAULT_COUNT), "unknown");

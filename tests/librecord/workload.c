@@ -172,7 +172,8 @@ KEEP static void run_big(unsigned long us)
     BARRIER();
 }
 
-/* A frame that is aligned beyond the stack's own alignment and of unknown size: its CFA is in a register or in memory. */
+/* A frame that is aligned beyond the stack's own alignment and of unknown size: its CFA is in a register or in
+ * memory. */
 KEEP static void realigned(unsigned n, unsigned long us)
 {
     _Alignas(64) unsigned char block[256];

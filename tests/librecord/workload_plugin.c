@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A library for workload.c, built three times with another PLUGIN: `a` and `b` to be loaded in turn at the same
- * addresses, `lib` to be linked. Their functions have frames of other sizes at other places, so that whoever takes one's
- * unwind information for the other's gets lost.
+ * addresses, `lib` to be linked. Their functions have frames of other sizes at other places, so that whoever takes
+ * one's unwind information for the other's gets lost.
  */
 #include "workload_plugin.h"
 
