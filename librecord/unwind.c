@@ -458,6 +458,7 @@ static bool begin(struct walk *w, struct unwind_space *space, const struct unwin
     w->cfa = w->copy.start;
     w->leaf = true;
     w->elsewhere = false;
+    w->chained_pc = 0;
     w->guessed = false;
     w->by_code = false;
     w->signal = false;

@@ -14,6 +14,9 @@
 /* In so many bytes a function that keeps a frame pointer has set it up, having saved some registers. */
 #define FUNCTION_BEGIN 40
 
+/* From where that is done to the first call. */
+#define CLEARS_BYTES 48
+
 /* Frames of a chain of frame pointers are not larger. */
 #define CHAIN_BYTES (UINT64_C(1) << 20)
 
@@ -270,6 +273,33 @@ static bool is_chained(struct walk *w, uint64_t frame, uint64_t caller_frame,
            recordint_walk_may_return(w, return_address, next_return, WALK_BY_CHAIN);
 }
 
+/* Whether the code has set the frame pointer to 0 a moment ago, as the first code of processes and threads does.
+ * In code that keeps no frame pointer 0 is a value as any other. */
+static bool clears_frame_pointer(struct walk *w)
+{
+    uint8_t code[CLEARS_BYTES];
+    struct place place;
+    size_t size;
+
+    if (!recordint_walk_place(w, walk_pc(w) - 1, &place))
+        return false;
+    size = recordint_walk_code(w, &place, walk_pc(w), code, sizeof code);
+    if (w->arch == ARCH_X86_64) {
+        for (size_t i = 0; i + 2 <= size; i++)
+            if ((code[i] == 0x31 || code[i] == 0x33) && code[i + 1] == 0xed) /* xor %ebp, %ebp */
+                return true;
+        return false;
+    }
+    for (size_t i = 4; i <= size; i += 4) {
+        uint32_t word;
+
+        memcpy(&word, code + size - i, sizeof word);
+        if (word == 0xd280001d || word == 0xaa1f03fd) /* mov x29, #0; mov x29, xzr */
+            return true;
+    }
+    return false;
+}
+
 int recordint_walk_frame_pointer(struct walk *w)
 {
     unsigned fp = w->arch == ARCH_X86_64 ? REG_X86_RBP : REG_A64_FP;
@@ -278,9 +308,11 @@ int recordint_walk_frame_pointer(struct walk *w)
 
     if (!reg_is_known(&w->regs, fp))
         return UNWIND_NO_RULE;
-    /* Both ABIs: 0 marks the outermost frame. In a leaf it may be anything's value. */
+    /* In a leaf it may be any value. */
     if (frame == 0)
-        return w->leaf ? UNWIND_NO_RULE : UNWIND_COMPLETE;
+        return !w->leaf && (w->chained_pc == walk_pc(w) || clears_frame_pointer(w))
+                   ? UNWIND_COMPLETE
+                   : UNWIND_NO_RULE;
     if (frame < w->cfa || frame % 8 != 0 || frame > UINT64_MAX - 16)
         return UNWIND_NO_RULE;
     if (!stack_copy_load(&w->copy, frame, &caller_frame) ||
@@ -301,6 +333,7 @@ int recordint_walk_frame_pointer(struct walk *w)
     /* AArch64 has the pair at the bottom of the frame: its end is not known, nor is sp. */
     if (w->arch == ARCH_X86_64)
         reg_set(&w->regs, REG_X86_RSP, frame + 16);
+    w->chained_pc = return_address;
     become_caller(w, return_address, w->arch == ARCH_X86_64 ? frame + 16 : frame + 1);
     return WALK_ON;
 }

@@ -28,7 +28,8 @@ struct walk {
     bool
         leaf; /* the first frame, or one that a signal interrupted: pc is exact, it may have no frame of
                          its own yet or any more, and x30 may be its return address */
-    bool elsewhere; /* a signal handler's stack was left for one that was not copied */
+    bool elsewhere;      /* a signal handler's stack was left for one that was not copied */
+    uint64_t chained_pc; /* where the last step by frame pointer has led */
     bool guessed;
     bool by_code;
     bool signal;

@@ -600,6 +600,24 @@ static void frame_pointer_0_is_the_outermost_frames(void **state)
     expect(w, UNWIND_NULL_RETURN, 1);
 }
 
+/* Not reached by a chain, 0 in the frame pointer is a value as any other, unless the code has just set it. */
+static void frame_pointer_0_alone_is_no_end(void **state)
+{
+    struct world *w = *state;
+    const uint8_t clears[] = {0x31, 0xed, 0xff, 0xd0}; /* xor %ebp, %ebp; call *%rax */
+
+    rule_at(w, CODE, &one_word);
+    w->stack[1] = JIT + 0x204;
+    w->code_readable = true;
+    memset(w->code, 0x90, sizeof w->code);
+    memcpy(w->code + 0x202, clears + 2, 2);
+    reg_set(&w->input.regs, REG_X86_RBP, 0);
+    expect(w, UNWIND_NO_RULE, 2);
+    memcpy(w->code + 0x200, clears, sizeof clears);
+    w->space.code_round++;
+    expect(w, UNWIND_COMPLETE, 2);
+}
+
 static void all_forms_of_an_indirect_call_are_known(void **state)
 {
     struct world *w = *state;
@@ -1206,6 +1224,7 @@ int main(void)
         with_world(a_leaf_that_sets_up_its_frame_pointer_keeps_its_caller),
         with_world(a_frame_pointer_must_hold),
         with_world(frame_pointer_0_is_the_outermost_frames),
+        with_world(frame_pointer_0_alone_is_no_end),
         with_world(all_forms_of_an_indirect_call_are_known),
         with_world(a_call_through_null_keeps_its_caller),
         with_world(what_a_signal_interrupted_goes_on_at_its_exact_pc),
