@@ -380,12 +380,20 @@ static bool x30_is_own(struct walk *w, uint64_t address)
            row.fde_start == start;
 }
 
+/* As the kernel starts processes. */
+static bool has_no_frame_pointer(const struct walk *w)
+{
+    unsigned fp = w->arch == ARCH_X86_64 ? REG_X86_RBP : REG_A64_FP;
+
+    return reg_is_known(&w->regs, fp) && w->regs.value[fp] == 0;
+}
+
 /* Without unwind data. */
 static int step_guessed(struct walk *w, uint64_t address, bool mapped)
 {
     int end = UNWIND_NO_RULE;
 
-    if (mapped && w->leaf && is_entry(w, address))
+    if (mapped && (w->leaf || has_no_frame_pointer(w)) && is_entry(w, address))
         return UNWIND_COMPLETE;
     if (mapped && w->leaf && recordint_walk_stub(w, address) == WALK_ON)
         return WALK_ON;
