@@ -114,7 +114,9 @@ static struct image *make_image(struct input *in, enum arch arch, uint8_t flags)
 
             put_bytes(&eh, bytes, size);
         }
-        put_bytes(&header, bytes, take_bytes(in, &bytes));
+        size_t size = take_bytes(in, &bytes);
+
+        put_bytes(&header, bytes, size);
     }
     if ((flags & 4) == 0)
         file.header = &header;
