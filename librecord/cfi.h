@@ -64,6 +64,9 @@ enum cfi_result {
  * a lack of memory for the sorted list (tried again next time). Not for two threads at once on one image. */
 enum cfi_result recordint_cfi_row(struct image *image, uint64_t address, struct cfi_row *row);
 
+/* How many bytes of instructions all rows of the image have taken so far. */
+uint64_t recordint_cfi_work(const struct image *image);
+
 /* Walks all FDEs of the tables in use (tests): those of .eh_frame, then those of .debug_frame. [*start, *end).
  * *at starts at 0; returns false at the end. */
 bool recordint_cfi_next_fde(struct image *image, size_t *at, uint64_t *start, uint64_t *end);

@@ -298,6 +298,11 @@ enum cfi_result recordint_cfi_row(struct image *image, uint64_t address, struct 
     return result;
 }
 
+uint64_t recordint_cfi_work(const struct image *image)
+{
+    return image->cfi != NULL ? image->cfi->eh.work + image->cfi->debug.work : 0;
+}
+
 bool recordint_cfi_next_fde(struct image *image, size_t *at, uint64_t *start, uint64_t *end)
 {
     struct cfi_tables *t = need_tables(image);

@@ -49,9 +49,10 @@ struct cfi_range {
 struct cfi_table {
     struct lazy_bytes bytes;
     uint64_t address;
-    bool eh;     /* .eh_frame, not .debug_frame */
-    bool exact;  /* where it ends is known; false: at the first terminator */
-    bool listed; /* list holds, and may be empty */
+    bool eh;       /* .eh_frame, not .debug_frame */
+    bool exact;    /* where it ends is known; false: at the first terminator */
+    bool listed;   /* list holds, and may be empty */
+    uint64_t work; /* bytes of instructions that were run */
     struct cfi_range *list;
     size_t list_count;
     bool data_base_known; /* looked for; 0 when there is none */

@@ -400,7 +400,10 @@ enum cfi_result recordint_cfi_run(const struct image *image, struct cfi_table *t
     row->start = row->fde_start = fde->start;
     row->end = fde->end;
     p.row = row;
-    if (!run(&p) || (!row->cfa_is_expression && row->cfa_reg >= p.registers))
+    const uint8_t *begin = p.c.at;
+    bool good = run(&p);
+    table->work += (uint64_t)(p.c.at - begin);
+    if (!good || (!row->cfa_is_expression && row->cfa_reg >= p.registers))
         return CFI_BAD;
     return CFI_FOUND;
 }

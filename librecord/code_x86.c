@@ -42,6 +42,7 @@ static bool take_number(struct instruction *in, bool is_byte, int32_t *out)
     if (in->size - in->at < (is_byte ? 1 : 4))
         return false;
     if (is_byte)
+        /* NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c): it has a sign */
         *out = (int8_t)in->code[in->at];
     else
         memcpy(out, in->code + in->at, sizeof *out);

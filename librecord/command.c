@@ -104,7 +104,7 @@ static void set_signals(const struct launch *l)
     }
     if (l->default_signals)
         sigemptyset(&mask);
-    sigprocmask(SIG_SETMASK, &mask, NULL);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 static int set_stdout(int fd)

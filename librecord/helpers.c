@@ -4,6 +4,7 @@
  */
 #include "spool/record.h"
 
+#include "kernel_limits.h"
 #include "procfs.h"
 
 #include <errno.h>
@@ -16,18 +17,12 @@
 
 int record_max_sample_rate(uint32_t *hz)
 {
-    char *text;
-    size_t size;
-    char *end;
-    if (recordint_procfs_read("/proc/sys/kernel/perf_event_max_sample_rate", 64, &text, &size) != 0)
+    int64_t rate;
+    if (!recordint_limits_sysctl("perf_event_max_sample_rate", &rate) || rate < 0 ||
+        rate > UINT32_MAX)
         return 0;
-    errno = 0;
-    unsigned long long rate = strtoull(text, &end, 10);
-    bool ok = end != text && text[0] != '-' && errno == 0 && rate <= UINT32_MAX;
-    free(text);
-    if (ok)
-        *hz = (uint32_t)rate;
-    return ok;
+    *hz = (uint32_t)rate;
+    return 1;
 }
 
 /* ---- processes ---- */
@@ -43,8 +38,9 @@ static bool has_live_thread(pid_t pid)
     pid_t *tids;
     bool alive = false;
     ssize_t count = recordint_procfs_threads(pid, &tids);
+    /* Short of memory or descriptors it may have one: who waits for its end asks again. */
     if (count < 0)
-        return false;
+        return errno != ENOENT && errno != ESRCH;
     for (ssize_t i = 0; i < count && !alive; i++) {
         struct procfs_stat stat;
         alive = recordint_procfs_stat(pid, tids[i], &stat) == 0 && is_alive(stat.state);
@@ -63,9 +59,12 @@ int record_process_exists(pid_t pid)
         return kill(pid, 0) != 0 && errno == EPERM;
     if (rc != 0)
         return kill(pid, 0) == 0 || errno == EPERM;
-    if (recordint_procfs_process_of(pid) != pid) /* a thread's id has a folder too */
+    pid_t leader = recordint_procfs_process_of(pid);
+    if (leader > 0 && leader != pid) /* a thread's id has a folder too */
         return 0;
-    return is_alive(stat.state) || has_live_thread(pid);
+    if (leader <= 0 && kill(pid, 0) != 0 && errno == ESRCH)
+        return 0;
+    return is_alive(stat.state) || (stat.threads > 1 && has_live_thread(pid));
 }
 
 static int send_signal(pid_t pid, int signal)

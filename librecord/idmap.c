@@ -9,7 +9,7 @@
 
 static size_t home_of(const struct idmap *map, uint32_t key)
 {
-    return (size_t)(key * UINT32_C(2654435769)) & (map->capacity - 1);
+    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (map->capacity - 1);
 }
 
 /* The slot of the key, or the free one where it would be put. */

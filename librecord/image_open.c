@@ -20,20 +20,28 @@
 #include "procfs.h"
 
 /* Opens a path when it is a regular file with the mapping's inode. The device is not compared: file systems
- * with subvolumes or layers show another one in mappings than in stat. */
+ * with subvolumes or layers show another one in mappings than in stat. Whoever is recorded can put a FIFO or a link to
+ * a device there, and to open these does something already: so it is looked at first, by a handle that does nothing. */
 static int open_same(const char *path, const struct spool_module *m, bool *short_of_files)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int handle = open(path, O_PATH | O_CLOEXEC), fd = -1;
+    char again[40];
     struct stat st;
 
-    if (fd < 0) {
-        *short_of_files = *short_of_files || errno == EMFILE || errno == ENFILE;
+    if (handle >= 0 && (fstat(handle, &st) != 0 || !S_ISREG(st.st_mode) ||
+                        (m->inode != 0 && st.st_ino != m->inode))) {
+        close(handle);
         return -1;
     }
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (m->inode == 0 || st.st_ino == m->inode))
-        return fd;
-    close(fd);
-    return -1;
+    if (handle >= 0) {
+        snprintf(again, sizeof again, "/proc/self/fd/%d", handle);
+        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    if (fd < 0)
+        *short_of_files = *short_of_files || errno == EMFILE || errno == ENFILE;
+    if (handle >= 0)
+        close(handle);
+    return fd;
 }
 
 int recordint_image_open_mapped(const struct spool_module *m, pid_t other_root,
@@ -172,7 +180,6 @@ static struct image *own_vdso(const struct spool_module *m)
     while (recordint_procfs_maps_next(maps, &line) > 0) {
         if (strcmp(line.path, "[vdso]") != 0 || line.end - line.start != m->end - m->start)
             continue;
-        own.pid = getpid();
         own.start = line.start;
         own.end = line.end;
         if (recordint_image_open_memory((const void *)(uintptr_t)own.start, own.end - own.start,

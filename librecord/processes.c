@@ -300,6 +300,8 @@ static int read_lines(struct record_session *s, struct process *p, pid_t tid,
                       "frames in what it maps already have no file",
                       (int)p->pid);
     }
+    if (system == ENOMEM)
+        return recordint_out_of_memory(s);
     if (system != 0)
         return 0;
     while (kept && recordint_procfs_maps_next(maps, &line) > 0)

@@ -122,6 +122,8 @@ int recordint_procfs_parse_stat(const char *text, struct procfs_stat *out)
         if (at == NULL)
             return EBADMSG;
         at++;
+        if (field == 20)
+            out->threads = strtoull(at, NULL, 10);
     }
     errno = 0;
     out->start_ticks = strtoull(at, &end, 10);
@@ -202,8 +204,10 @@ void recordint_procfs_quote(const char *arguments, size_t arguments_size, char *
             return;
         size_t quoted =
             quote_one(arguments + at, at == 0, text + used + blank, size - used - blank - 1);
-        if (quoted == 0)
+        if (quoted == 0) {
+            text[used] = '\0'; /* the first one's beginning stands there */
             return;
+        }
         if (blank != 0)
             text[used] = ' ';
         used += blank + quoted;
@@ -296,9 +300,17 @@ pid_t recordint_procfs_namespace_pid(pid_t pid)
     return inner != 0 ? inner : pid;
 }
 
+/* Without memory, so that a shortage makes no process of a thread: of the lines before, only the name's has a length to
+ * speak of, four times 64 bytes at most. */
 pid_t recordint_procfs_process_of(pid_t tid)
 {
-    return status_number(tid, "Tgid:");
+    char path[64], text[1024];
+    size_t got;
+    make_path(path, tid, 0, "status");
+    if (read_start(path, text, sizeof(text) - 1, &got) != 0)
+        return 0;
+    text[got] = '\0';
+    return recordint_procfs_parse_status(text, "Tgid:");
 }
 
 static int compare_pids(const void *a, const void *b)

@@ -3,6 +3,7 @@
  * What the format has no record for goes into annotations: names, build ids, the machine, the clock, losses.
  * With the plain option libspool's writer leaves them out.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +32,16 @@ static uint64_t realtime_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The build id in the kernel's ELF notes, hex; "-" when there is none to read. */
-static void kernel_build_id(char *hex, size_t size)
+/* The build id in the kernel's ELF notes, hex; "-" when there is none to read. False: out of memory. */
+static bool kernel_build_id(char *hex, size_t size)
 {
     char *notes = NULL;
     size_t length = 0, at = 0;
+    int system = recordint_procfs_read("/sys/kernel/notes", 1 << 20, &notes, &length);
 
     snprintf(hex, size, "-");
-    if (recordint_procfs_read("/sys/kernel/notes", 1 << 20, &notes, &length) != 0)
-        return;
+    if (system != 0)
+        return system != ENOMEM;
     while (length - at >= 12) {
         uint32_t head[3]; /* size of the name, size of the value, type */
         size_t name_size, value_size;
@@ -59,28 +61,31 @@ static void kernel_build_id(char *hex, size_t size)
         at += name_size + value_size;
     }
     free(notes);
+    return true;
 }
 
-static void boot_id(char *text, size_t size)
+static bool boot_id(char *text, size_t size)
 {
     char *read = NULL;
     size_t length = 0;
+    int system = recordint_procfs_read("/proc/sys/kernel/random/boot_id", 4096, &read, &length);
 
     snprintf(text, size, "-");
-    if (recordint_procfs_read("/proc/sys/kernel/random/boot_id", 4096, &read, &length) != 0)
-        return;
+    if (system != 0)
+        return system != ENOMEM;
     read[strcspn(read, "\n")] = '\0';
     if (read[0] != '\0')
         snprintf(text, size, "%s", read);
     free(read);
+    return true;
 }
 
 static int note_kernel(struct record_session *s, const struct utsname *names)
 {
     char id[2 * 64 + 1], boot[64], value[512];
 
-    kernel_build_id(id, sizeof id);
-    boot_id(boot, sizeof boot);
+    if (!kernel_build_id(id, sizeof id) || !boot_id(boot, sizeof boot))
+        return recordint_out_of_memory(s);
     snprintf(value, sizeof value, "%s %s %s", names->release, id, boot);
     return annotate_session(s, "kernel", value);
 }
@@ -128,7 +133,11 @@ int recordint_note_cmdline(struct record_session *s, const struct process *p, co
     char read[4096]; /* no annotation has room for more */
 
     if (text == NULL) {
-        if (recordint_procfs_cmdline(p->pid, read, sizeof read) != 0 || read[0] == '\0')
+        int system = recordint_procfs_cmdline(p->pid, read, sizeof read);
+
+        if (system == ENOMEM)
+            return recordint_out_of_memory(s);
+        if (system != 0 || read[0] == '\0')
             return 0;
         text = read;
     }

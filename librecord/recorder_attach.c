@@ -25,6 +25,21 @@ static int no_process(struct record_session *s, pid_t pid)
                                (int)pid);
 }
 
+/* What /proc does not tell of a process: its threads, its state. */
+static int not_told(struct record_session *s, pid_t pid, const char *what, int system)
+{
+    int code = system == EMFILE || system == ENFILE  ? RECORD_ERR_LIMIT
+               : system == EACCES || system == EPERM ? RECORD_ERR_PERMISSION
+                                                     : RECORD_ERR_UNSUPPORTED;
+
+    if (system == ENOMEM)
+        return recordint_out_of_memory(s);
+    if (system == ENOENT || system == ESRCH)
+        return no_process(s, pid);
+    return recordint_error_set(&s->error, code, system, "the %s of process %d cannot be read: %s",
+                               what, (int)pid, strerror(system));
+}
+
 /* Takes in threads of these ids. Returns how many were not known, or an error. */
 static int add_threads(struct record_session *s, struct process *p, const pid_t *tids, size_t count)
 {
@@ -53,10 +68,8 @@ static int list_threads(struct record_session *s, struct process *p, bool again)
     ssize_t count = recordint_procfs_threads(pid, &tids);
     int rc = 0;
 
-    if (count <= 0) {
-        free(tids);
-        return no_process(s, pid);
-    }
+    if (count < 0)
+        return not_told(s, pid, "threads", errno);
     /* A thread made by one that is covered has its events, and a record tells of it: it must have been read before
      * those listed can be called uncovered. While events are off there are no such records. */
     if (again && p->on)
@@ -214,6 +227,8 @@ static int stop(struct record_session *s, struct held *h)
         return no_process(s, h->pid);
     if (system == EPERM)
         return other_user(s, h->pid);
+    if (system == ENOMEM)
+        return recordint_out_of_memory(s);
     if (system != 0)
         recordint_log(s, RECORD_LOG_WARNING,
                       "process %d cannot be stopped (%s): attaching while it runs", (int)h->pid,
@@ -238,8 +253,11 @@ static int hold(struct record_session *s, struct held_list *list, pid_t pid, uns
                                        (int)leader);
         return no_process(s, pid);
     }
-    if (recordint_procfs_stat(pid, 0, &stat) != 0) /* /proc mounted with hidepid */
+    rc = recordint_procfs_stat(pid, 0, &stat);
+    if (rc == ENOENT || rc == EACCES || rc == EPERM) /* /proc mounted with hidepid */
         return record_process_exists(pid) ? other_user(s, pid) : no_process(s, pid);
+    if (rc != 0)
+        return not_told(s, pid, "state", rc);
     h.start_ticks = stat.start_ticks;
     if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid())
         rc = stop(s, &h);
@@ -303,9 +321,14 @@ static int begin_process(struct record_session *s, struct process *p, const stru
     rc = on && !h->stopped ? recordint_attach_start(s, first) : 0;
     if (rc == 0)
         rc = describe(s, p);
-    if (rc == 0 &&
-        (recordint_procfs_stat(p->pid, 0, &after) != 0 || after.start_ticks != h->start_ticks))
-        rc = no_process(s, p->pid);
+    if (rc == 0) {
+        int system = recordint_procfs_stat(p->pid, 0, &after);
+
+        if (system == 0 && after.start_ticks != h->start_ticks)
+            system = ESRCH;
+        if (system != 0)
+            rc = not_told(s, p->pid, "state", system);
+    }
     if (rc == 0 && on && h->stopped)
         rc = recordint_attach_start(s, first);
     p->on = on;

@@ -32,6 +32,7 @@ struct rule_table {
     uint32_t rules;
     uint16_t *index; /* rule numbers by what the rule says; 0: free */
     size_t index_count;
+    uint64_t seed;
 };
 
 /* By their flags. */
@@ -40,9 +41,14 @@ static const struct rule generic[] = {{.kind = RULE_GENERIC},
                                       {.kind = RULE_GENERIC, .flags = 2},
                                       {.kind = RULE_GENERIC, .flags = 3}};
 
-static inline size_t spread(uint64_t key, size_t count)
+/* Keys are a recorded program's to choose: the seed, which differs from run to run wherever addresses do, keeps it from
+ * having them collide. */
+static inline size_t spread(const struct rule_table *t, uint64_t key, size_t count)
 {
-    return (size_t)(key * SPREAD >> 32) & (count - 1);
+    uint64_t h = (key ^ t->seed) * SPREAD;
+
+    h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (size_t)(h >> 32) & (count - 1);
 }
 
 static struct rule *rule_at(const struct rule_table *t, uint32_t number)
@@ -50,10 +56,10 @@ static struct rule *rule_at(const struct rule_table *t, uint32_t number)
     return &t->chunks[(number - 1) / CHUNK_RULES][(number - 1) % CHUNK_RULES];
 }
 
-static uint64_t rule_hash(const struct rule *rule)
+static uint64_t rule_hash(const struct rule_table *t, const struct rule *rule)
 {
     uint64_t words[sizeof *rule / sizeof(uint64_t)];
-    uint64_t hash = 0;
+    uint64_t hash = t->seed;
 
     memcpy(words, rule, sizeof words);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -64,7 +70,7 @@ static uint64_t rule_hash(const struct rule *rule)
 /* The slot of the index that has the rule, or where it belongs. The index has a free one. */
 static uint16_t *index_slot(const struct rule_table *t, const struct rule *rule)
 {
-    size_t i = spread(rule_hash(rule), t->index_count);
+    size_t i = spread(t, rule_hash(t, rule), t->index_count);
 
     while (t->index[i] != 0 && memcmp(rule_at(t, t->index[i]), rule, sizeof *rule) != 0)
         i = (i + 1) & (t->index_count - 1);
@@ -91,7 +97,7 @@ static uint32_t intern(struct rule_table *t, const struct rule *rule)
 {
     uint16_t *slot;
 
-    if (t->rules * 2 >= t->index_count && !grow_index(t))
+    if ((size_t)t->rules * 2 >= t->index_count && !grow_index(t))
         return 0;
     slot = index_slot(t, rule);
     if (*slot != 0)
@@ -113,7 +119,7 @@ static uint32_t intern(struct rule_table *t, const struct rule *rule)
 /* The slot of an address, or where it belongs. The table has a free one. */
 static uint64_t *slot_of(const struct rule_table *t, uint64_t address)
 {
-    size_t i = spread(address, t->slot_count);
+    size_t i = spread(t, address, t->slot_count);
 
     while (t->slots[i] != 0 && t->slots[i] >> 16 != address)
         i = (i + 1) & (t->slot_count - 1);
@@ -147,7 +153,11 @@ static bool make_room(struct rule_table *t)
 
 struct rule_table *recordint_rule_table_new(void)
 {
-    return calloc(1, sizeof(struct rule_table));
+    struct rule_table *t = calloc(1, sizeof *t);
+
+    if (t != NULL)
+        t->seed = (uintptr_t)t;
+    return t;
 }
 
 void recordint_rule_table_free(struct rule_table *t)

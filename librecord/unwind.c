@@ -14,6 +14,9 @@
 #define FAR_BYTES (UINT64_C(64) << 20)
 /* The longest _start there is. */
 #define ENTRY_BYTES 64
+/* Of the instructions of unwind tables, for one stack: some milliseconds. A stack of 1,024 frames whose rules are all
+ * looked up for the first time takes some 50 KiB. */
+#define TABLE_BYTES_MAX (UINT64_C(1) << 20)
 
 static const struct rule no_rule = {.kind = RULE_NONE};
 static const struct rule trampoline_rule = {.kind = RULE_TRAMPOLINE};
@@ -66,9 +69,11 @@ static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
 {
     struct unwind_space *space = w->space;
     struct place place;
+    uint64_t before;
 
     if (!recordint_walk_place(w, address, &place))
         return false;
+    before = place.has_image_address ? recordint_cfi_work(place.range.image) : 0;
     out->module = place.range.module;
     out->rule = &no_rule;
     if (place.range.trampoline) {
@@ -87,6 +92,8 @@ static bool look_up_slowly(struct walk *w, uint64_t address, struct lookup *out)
             out->rule = recordint_rule_table_put(place.range.rules, place.image_address, &made);
         }
     }
+    if (place.has_image_address)
+        w->table_bytes += recordint_cfi_work(place.range.image) - before;
     /* A file that could not be opened may be, later. */
     if (space->cache != NULL && (place.range.image != NULL || !place.range.file))
         recordint_unwind_cache_put(space->cache, address, space->generation, out->rule,
@@ -291,7 +298,7 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
     lowest = slot_address(cfa, rule->a64.lowest);
     copied = all_copied(w, rule->a64.lowest, cfa);
     if ((mask & A64_RETURN) != 0) {
-        uint64_t at = lowest + 8u * rule->a64.above[REG_A64_LR - RULE_A64_FIRST];
+        uint64_t at = lowest + UINT64_C(8) * rule->a64.above[REG_A64_LR - RULE_A64_FIRST];
 
         if (copied)
             return_address = load_copied(w, at);
@@ -313,7 +320,7 @@ static int step_aarch64(struct walk *w, const struct rule *rule)
     for (mask &= ~A64_RETURN; mask != 0; mask &= mask - 1) {
         unsigned place = (unsigned)__builtin_ctz(mask);
         unsigned reg = RULE_A64_FIRST + place;
-        uint64_t at = lowest + 8u * rule->a64.above[place];
+        uint64_t at = lowest + UINT64_C(8) * rule->a64.above[place];
 
         if (copied)
             reg_set(regs, reg, load_copied(w, at));
@@ -339,9 +346,15 @@ static int step_row(struct walk *w, uint64_t address)
 {
     struct place place;
     struct cfi_row row;
+    enum cfi_result found;
+    uint64_t before;
 
-    if (!recordint_walk_place(w, address, &place) || !place.has_image_address ||
-        recordint_cfi_row(place.range.image, place.image_address, &row) != CFI_FOUND)
+    if (!recordint_walk_place(w, address, &place) || !place.has_image_address)
+        return UNWIND_NO_RULE;
+    before = recordint_cfi_work(place.range.image);
+    found = recordint_cfi_row(place.range.image, place.image_address, &row);
+    w->table_bytes += recordint_cfi_work(place.range.image) - before;
+    if (found != CFI_FOUND)
         return UNWIND_NO_RULE;
     recordint_walk_restored(w, &row);
     return recordint_walk_row(w, &row, address - place.image_address);
@@ -470,6 +483,7 @@ static bool begin(struct walk *w, struct unwind_space *space, const struct unwin
     w->guessed = false;
     w->by_code = false;
     w->signal = false;
+    w->table_bytes = 0;
     return reg_is_known(&w->regs, sp);
 }
 
@@ -509,6 +523,11 @@ void recordint_unwind(struct unwind_space *space, const struct unwind_input *inp
         }
         if (out->count == max) {
             end = UNWIND_DEPTH;
+            break;
+        }
+        if (w.table_bytes >
+            TABLE_BYTES_MAX) { /* what was found is kept: the next walk comes further */
+            end = UNWIND_NO_RULE;
             break;
         }
         called = !w.leaf && (at.rule->flags & RULE_SIGNAL) == 0 && at.rule->kind != RULE_SIGRETURN;

@@ -33,7 +33,8 @@ struct walk {
     bool guessed;
     bool by_code;
     bool signal;
-    struct rule made; /* the current frame's, without a cache */
+    uint64_t table_bytes; /* of unwind tables that it took to find rules and rows */
+    struct rule made;     /* the current frame's, without a cache */
 };
 
 /* Where an address lies. */

@@ -19,10 +19,16 @@
 
 #include "error.h"
 
+#ifdef SPOOL_SMALL_BUFFERS /* of fuzzers, whose inputs are small and are to meet the ends of buffers */
+#define WINDOW_CAPACITY_MIN ((size_t)64)
+#define SNIFF_CAPACITY ((size_t)8)
+#define RAW_CAPACITY ((size_t)48)
+#else
 /* Also what inflate gets to fill at once; after each call it copies 32 KiB of its output. */
 #define WINDOW_CAPACITY_MIN ((size_t)256 << 10)
 #define SNIFF_CAPACITY ((size_t)4 << 10)
 #define RAW_CAPACITY ((size_t)256 << 10)
+#endif
 #define ZLIB_COUNT_MAX ((size_t)1 << 30) /* zlib counts in unsigned int */
 
 enum input_format { INPUT_UNKNOWN = 0, INPUT_PLAIN, INPUT_GZIP };

@@ -22,10 +22,11 @@
 #define LOOSE_KERNEL 1u
 
 /* Multiplying spreads the low bits of the key to the top, which choose the slot. The fold between
- * makes the high half of a stack's key, its prefix, count as much as the low one. */
+ * makes the high half of a stack's key, its prefix, count as much as the low one. The seed keeps a
+ * recorded program from choosing addresses that collide. */
 static inline size_t slot_of(const struct intern_table *t, uint64_t key, uint32_t extra)
 {
-    uint64_t h = (key ^ (uint64_t)extra << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = (key ^ t->seed ^ (uint64_t)extra << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
     h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
     return (size_t)(h >> t->shift);
@@ -124,6 +125,8 @@ void spoolint_intern_init(struct intern *in)
     memset(in, 0, sizeof *in);
     in->loose.stamp_mask = ~LOOSE_KERNEL;
     in->sweep_due = FIRST_SWEEP;
+    /* Differs from run to run wherever addresses do. */
+    in->fixed.seed = in->loose.seed = in->stacks.seed = in->threads.seed = (uintptr_t)in;
 }
 
 void spoolint_intern_free(struct intern *in)

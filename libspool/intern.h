@@ -23,6 +23,7 @@ struct intern_table {
     struct intern_slot *slots; /* NULL until the first entry */
     size_t capacity;
     size_t count;
+    uint64_t seed;
     unsigned shift;      /* 64 - log2(capacity) */
     uint32_t stamp;      /* a slot is alive when its extra agrees with stamp ... */
     uint32_t stamp_mask; /* ... in these bits; 0: every used slot is */

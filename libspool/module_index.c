@@ -314,8 +314,8 @@ static uint64_t *sort_coords(const struct module_index *x, uint32_t first, uint3
     if (coords == NULL)
         return NULL;
     for (uint32_t i = 0; i < size; i++) {
-        coords[2 * i] = x->entries[first + i].start;
-        coords[2 * i + 1] = x->entries[first + i].end;
+        coords[2 * (size_t)i] = x->entries[first + i].start;
+        coords[2 * (size_t)i + 1] = x->entries[first + i].end;
     }
     qsort(coords, (size_t)size * 2, sizeof *coords, compare_u64);
     for (uint32_t i = 0; i < size * 2; i++)
@@ -386,6 +386,7 @@ static int build_lists(struct module_index *x, struct block *b)
     uint32_t *per_node = calloc(nodes, sizeof *per_node);
     uint32_t *ranges = malloc((size_t)b->size * 2 * sizeof *ranges);
     uint32_t covered[NODES_MAX];
+    uint32_t words = 0;
     int rc = SPOOL_ERR_NOMEM;
 
     b->offsets = malloc(((size_t)nodes + 1) * sizeof *b->offsets);
@@ -396,18 +397,20 @@ static int build_lists(struct module_index *x, struct block *b)
         uint32_t low = rank(b->coords, b->coord_count, e->start);
         uint32_t high = rank(b->coords, b->coord_count, e->end);
 
-        ranges[2 * i] = low;
-        ranges[2 * i + 1] = high;
+        ranges[2 * (size_t)i] = low;
+        ranges[2 * (size_t)i + 1] = high;
         for (unsigned k = cover(leaves, low, high, covered); k-- > 0;) {
             MODULE_INDEX_STEP();
             per_node[covered[k]]++;
         }
         stands(x, b->first + i, UINT64_MAX - 1); /* lowers the bound if it was retired by now */
     }
-    b->offsets[0] = 0;
-    for (uint32_t n = 0; n < nodes; n++)
-        b->offsets[n + 1] = b->offsets[n] + list_words(per_node[n]);
-    b->words = malloc((size_t)b->offsets[nodes] * sizeof *b->words);
+    for (uint32_t n = 0; n < nodes; n++) {
+        b->offsets[n] = words;
+        words += list_words(per_node[n]);
+    }
+    b->offsets[nodes] = words;
+    b->words = malloc((size_t)words * sizeof *b->words);
     if (b->words == NULL)
         goto done;
     for (uint32_t n = 0; n < nodes; n++) {
@@ -418,7 +421,8 @@ static int build_lists(struct module_index *x, struct block *b)
         per_node[n] = at;
     }
     for (uint32_t i = 0; i < b->size; i++)
-        for (unsigned k = cover(leaves, ranges[2 * i], ranges[2 * i + 1], covered); k-- > 0;)
+        for (unsigned k = cover(leaves, ranges[2 * (size_t)i], ranges[2 * (size_t)i + 1], covered);
+             k-- > 0;)
             b->words[per_node[covered[k]]++] = b->first + i;
     build_maxima(x, b);
     rc = 0;

@@ -131,9 +131,9 @@ struct known_format {
     const char *name;
 };
 
-#define MAGIC(bytes, name)            \
-    {                                 \
-        bytes, sizeof bytes - 1, name \
+#define MAGIC(bytes, name)             \
+    {                                  \
+        bytes, sizeof(bytes) - 1, name \
     }
 static const struct known_format known_formats[] = {
     MAGIC("PERFILE2", "a perf.data file"),
@@ -431,6 +431,7 @@ static inline const uint8_t *fast_sample(struct table *t, const uint8_t *p,
         p = varint_read_unbounded(p, &thread);
     if (p)
         p = varint_read_unbounded(p, &stack);
+    /* cppcheck-suppress uninitvar ; both are set where p is not NULL */
     if (!p || thread >= t->thread_count || stack >= t->stack_count)
         return NULL;
     delta_ns = zigzag_decode(raw);

@@ -328,7 +328,7 @@ static void encode_jit_module(struct byte_buffer *b, uint32_t version, const str
         const struct spool_jit_symbol *s = &m->jit_symbols[i];
         uint8_t *p;
 
-        if (!spoolint_buffer_reserve(b, 3 * FORMAT_VARINT_MAX_SIZE + s->name_size))
+        if (!spoolint_buffer_reserve(b, (size_t)3 * FORMAT_VARINT_MAX_SIZE + s->name_size))
             return;
         p = b->data + b->size;
         p = varint_write(p, s->start);
@@ -505,6 +505,7 @@ static int refuse_header(struct error_state *e, const char *format, uint64_t val
 {
     char detail[SPOOLINT_ERROR_SIZE];
 
+    /* cppcheck-suppress wrongPrintfScanfArgNum ; every format has one 64-bit conversion */
     snprintf(detail, sizeof detail, format, value);
     return spoolint_error_set(e, SPOOL_ERR_CORRUPT, "header has %s", detail);
 }

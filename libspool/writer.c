@@ -215,8 +215,11 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
             .size = m->end > m->start ? m->end - m->start : 0,
         };
     w->module_count++;
-    /* Annotations own no address, so they alone leave the loose frames in force. */
-    if (type != SPOOL_RECORD_ANNOTATION)
+    /* Annotations own no address, so they alone leave the loose frames in force. No frame is in one, so that nothing has
+     * to be kept of it, and of the modules beside it, until somebody retires it. */
+    if (type == SPOOL_RECORD_ANNOTATION)
+        spoolint_writer_retire(w, w->module_count - 1);
+    else
         spoolint_intern_drop_loose(&w->ids);
     return emit(w, &rec);
 }

@@ -8,7 +8,7 @@
 #include "writer_internal.h"
 
 /* A symbol's three varints, for the limit on the size of a JIT module. */
-#define JIT_SYMBOL_OVERHEAD (3 * FORMAT_VARINT_MAX_SIZE)
+#define JIT_SYMBOL_OVERHEAD ((size_t)3 * FORMAT_VARINT_MAX_SIZE)
 
 int spoolint_writer_id_limit_error(struct spool_writer *w, const char *what)
 {

@@ -24,7 +24,7 @@ char *symint_read_small(const char *path, size_t *size)
     int error;
     enum sym_miss miss;
     char *text = NULL;
-    if (symint_open_regular(NULL, path, &fd, &miss, &error) != 0 || fd < 0)
+    if (symint_open_system(path, &fd, &miss, &error) != 0 || fd < 0)
         return NULL;
     if (symint_read_all(fd, (size_t)16 * 1024 * 1024, &text, size) != 0)
         text = NULL;

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* The public API but for lookups (resolve.c): options, captures, kernel symbols, modules. */
 #include "context.h"
-#include "debuginfo.h"
+#include "debuginfod.h"
+#include "kernel_packed.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
+#include <sys/resource.h>
 
 #define MAX_FOLDERS 1024
+#define MAX_DWARF_FILES 64
+#define MAX_CAPTURE_ID 64
+
+/* symbolization.md section 4. */
+static const struct symint_debuginfod_limits download_limits = {.file_ms = 10000, .run_ms = 30000};
 #define DEFAULT_MEMORY_LIMIT_BYTES ((uint64_t)512 * 1024 * 1024)
 
 int symint_fail(struct sym_context *c, int code, const char *format, ...)
@@ -49,14 +55,17 @@ struct sym_context *sym_context_new(void)
     if (c == NULL)
         return NULL;
     c->system = &symint_system;
-    /* 16 bytes that the kernel drew for this process: nobody can prepare keys that collide in
-     * our tables. */
-    uintptr_t random = getauxval(AT_RANDOM);
-    const void *bytes = NULL;
-    memcpy(&bytes, &random, sizeof(bytes));
-    if (bytes != NULL)
-        memcpy(&c->strings.seed, bytes, sizeof(c->strings.seed));
+    c->strings.seed = symint_random_seed();
     return c;
+}
+
+static void close_archives(struct sym_context *c)
+{
+    for (size_t i = 0; i < c->search.archive_count; i++)
+        sym_archive_free(c->archives[i]);
+    free(c->archives);
+    c->archives = NULL;
+    c->search.archive_count = 0;
 }
 
 void sym_context_free(struct sym_context *c)
@@ -65,9 +74,15 @@ void sym_context_free(struct sym_context *c)
         return;
     symint_processes_free(&c->processes);
     symint_registry_free(&c->registry);
+    symint_debuginfod_free(c->debuginfod);
     symint_kernel_free(&c->kernel);
+    symint_vmlinux_free(&c->vmlinux);
+    symint_kmodules_free(&c->kmodules);
     symint_ksymbols_free(&c->ksymbols);
+    symint_packed_set_free(&c->kernel_packed);
+    free(c->kernel_pieces);
     symint_strings_free(&c->strings);
+    close_archives(c);
     free(c->pids);
     free(c->answers);
     free(c->native_frames);
@@ -117,6 +132,35 @@ static int copy_folders(struct sym_context *c, struct sym_options *o)
     return 0;
 }
 
+/* Opens all of symbol_dirs. */
+static int open_archives(struct sym_context *c, const struct sym_options *o)
+{
+    char why[400];
+    close_archives(c); /* of a call that failed */
+    c->archives = calloc(o->symbol_dir_count + 1, sizeof(*c->archives));
+    if (c->archives == NULL)
+        return symint_fail_plain(c, SYM_ERR_NOMEM);
+    c->search.archives = (const struct sym_archive *const *)c->archives;
+    for (size_t i = 0; i < o->symbol_dir_count; i++) {
+        int rc = symint_archive_open(o->symbol_dirs[i], &c->archives[i], why, sizeof(why));
+        if (rc == SYM_ERR_NOMEM)
+            return symint_fail_plain(c, rc);
+        if (rc != 0)
+            return symint_fail(c, rc, "%.200s: %s", o->symbol_dirs[i], why);
+        c->search.archive_count++;
+    }
+    return 0;
+}
+
+/* Each file with debug information stays open: how many there may be. */
+static uint32_t dwarf_limit(void)
+{
+    struct rlimit descriptors;
+    if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0 || descriptors.rlim_cur / 4 >= MAX_DWARF_FILES)
+        return MAX_DWARF_FILES;
+    return descriptors.rlim_cur >= 4 ? (uint32_t)(descriptors.rlim_cur / 4) : 1;
+}
+
 int sym_context_open(struct sym_context *c, const struct sym_options *options)
 {
     if (c->open)
@@ -135,6 +179,8 @@ int sym_context_open(struct sym_context *c, const struct sym_options *options)
     if (copy_option(c, &o.sysroot) != 0 || copy_option(c, &o.perf_map_dir) != 0)
         return symint_fail_plain(c, SYM_ERR_NOMEM);
     int rc = copy_folders(c, &o);
+    if (rc == 0)
+        rc = open_archives(c, &o);
     if (rc != 0)
         return rc;
     if (o.perf_map_pid_count > 0) {
@@ -148,17 +194,21 @@ int sym_context_open(struct sym_context *c, const struct sym_options *options)
         qsort(c->pids, o.perf_map_pid_count, sizeof(*c->pids), symint_compare_pids);
         o.perf_map_pids = c->pids;
     }
+    if (o.debuginfod && (c->debuginfod = symint_debuginfod_new(&download_limits)) == NULL)
+        return symint_fail_plain(c, SYM_ERR_NOMEM);
     c->options = o;
     c->search = (struct symint_search_options){
         .sysroot = o.sysroot,
-        .symbol_dirs = o.symbol_dirs,
-        .symbol_dir_count = o.symbol_dir_count,
+        .archives = c->search.archives,
+        .archive_count = c->search.archive_count,
         .debug_dirs = o.debug_dirs,
         .debug_dir_count = o.debug_dir_count,
         .system = c->system,
+        .debuginfod = c->debuginfod,
     };
     c->registry.memory_limit_bytes =
         o.memory_limit_bytes > 0 ? o.memory_limit_bytes : DEFAULT_MEMORY_LIMIT_BYTES;
+    c->registry.dwarf_limit = dwarf_limit();
     c->open = true;
     return 0;
 }
@@ -168,7 +218,18 @@ const char *sym_context_error(const struct sym_context *c)
     return c->error[0] != '\0' ? c->error : sym_error_text(0);
 }
 
+const struct sym_archive *sym_context_archive(const struct sym_context *c, size_t index)
+{
+    return index < c->search.archive_count ? c->archives[index] : NULL;
+}
+
 /* ---- captures ---- */
+
+static bool is_capture_id(const char *id)
+{
+    size_t size = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
+    return size > 0 && size <= MAX_CAPTURE_ID && id[size] == '\0';
+}
 
 int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
 {
@@ -177,8 +238,10 @@ int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
         return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (capture == NULL || !copy_sized(&t, sizeof(t), capture, capture->size))
         return symint_fail(c, SYM_ERR_MISUSE, "no capture, or one of an unknown size");
+    if (t.id != NULL && !is_capture_id(t.id))
+        return symint_fail(c, SYM_ERR_MISUSE, "the id of a capture is no name for a folder");
     if (copy_option(c, &t.boot_id) != 0 || copy_option(c, &t.release) != 0 ||
-        copy_option(c, &t.folder) != 0)
+        copy_option(c, &t.folder) != 0 || copy_option(c, &t.id) != 0)
         return symint_fail_plain(c, SYM_ERR_NOMEM);
     /* Process ids are a capture's own. */
     symint_processes_free(&c->processes);
@@ -190,45 +253,77 @@ int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture)
     c->search.boot_certain = t.boot_id != NULL;
     c->search.has_capture_time = t.has_start_time;
     c->search.capture_time_us = t.start_time_us;
+    c->search.capture_id = t.id;
     return 0;
 }
 
 /* ---- kernel ---- */
 
+static int check_kernel(struct sym_context *c, const struct sym_kernel *kernel,
+                        struct sym_kernel *k)
+{
+    if (!c->open)
+        return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
+    if (kernel == NULL || !copy_sized(k, sizeof(*k), kernel, kernel->size))
+        return symint_fail(c, SYM_ERR_MISUSE,
+                           "no description of the kernel, or one of an unknown size");
+    if ((k->needed == NULL && k->needed_count > 0) || (k->ranges == NULL && k->range_count > 0) ||
+        (k->ksymbols == NULL && k->ksymbol_count > 0) ||
+        (k->build_id == NULL && k->build_id_size > 0))
+        return symint_fail(c, SYM_ERR_MISUSE,
+                           "a description of the kernel has a count without a list");
+    return 0;
+}
+
+/* What a file that the user named cannot be used for. */
+static int fail_kernel(struct sym_context *c, int rc, const char *path, int error,
+                       const char *format_text)
+{
+    if (rc == SYM_ERR_NOMEM)
+        return symint_fail_plain(c, rc);
+    if (rc == SYM_ERR_FORMAT)
+        return symint_fail(c, rc, "%s: %s", path, format_text);
+    return symint_fail(c, rc, "%s: %s", path, error != 0 ? strerror(error) : "not a regular file");
+}
+
 int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel)
 {
     struct sym_kernel k;
-    int error;
-    if (!c->open)
-        return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
-    if (kernel == NULL || !copy_sized(&k, sizeof(k), kernel, kernel->size))
-        return symint_fail(c, SYM_ERR_MISUSE,
-                           "no description of the kernel, or one of an unknown size");
-    if ((k.needed == NULL && k.needed_count > 0) || (k.ranges == NULL && k.range_count > 0) ||
-        (k.ksymbols == NULL && k.ksymbol_count > 0) || (k.build_id == NULL && k.build_id_size > 0))
-        return symint_fail(c, SYM_ERR_MISUSE,
-                           "a description of the kernel has a count without a list");
+    int error = 0;
+    int vmlinux_error = 0;
+    int vmlinux = 0;
+    int rc = check_kernel(c, kernel, &k);
+    if (rc != 0)
+        return rc;
     symint_kernel_free(&c->kernel);
     symint_ksymbols_free(&c->ksymbols);
     c->kernel_state = SYM_KERNEL_NONE;
     c->kernel_generation++;
-    int rc = symint_ksymbols_build(&c->ksymbols, k.ksymbols, k.ksymbol_count);
+    symint_kmodules_begin(&c->kmodules, k.release, c->registry.memory_limit_bytes);
+    rc = symint_ksymbols_build(&c->ksymbols, k.ksymbols, k.ksymbol_count);
     if (rc == 0)
-        rc = symint_kernel_load(&c->kernel, &k, &c->options, c->boot, c->system, &c->kernel_state,
-                                &error);
-    switch (rc) {
-    case 0:
-        return 0;
-    case SYM_ERR_NOMEM:
+        rc = symint_kernel_packed_load(c);
+    if (rc == 0) {
+        vmlinux =
+            symint_vmlinux_find(&c->vmlinux, &c->strings.arena, &c->search, &k, &vmlinux_error);
+        rc = vmlinux == SYM_ERR_NOMEM ? vmlinux : 0;
+    }
+    if (c->vmlinux.dwarf != NULL)
+        symint_dwarf_limit(c->vmlinux.dwarf, c->registry.memory_limit_bytes);
+    if (rc == 0)
+        rc = symint_kernel_load(&c->kernel, &c->vmlinux, &k, &c->search, c->boot, c->system,
+                                &c->kernel_state, &error);
+    if (rc == 0)
+        symint_kernel_packed_tell(c);
+    if (rc == SYM_ERR_NOMEM) {
         symint_ksymbols_free(&c->ksymbols);
         c->kernel_state = SYM_KERNEL_NONE;
-        return symint_fail_plain(c, rc);
-    case SYM_ERR_FORMAT:
-        return symint_fail(c, rc, "%s: no line of it is a kernel symbol", k.kallsyms);
-    default:
-        return symint_fail(c, rc, "%s: %s", k.kallsyms,
-                           error != 0 ? strerror(error) : "not a regular file");
     }
+    if (rc != 0)
+        return fail_kernel(c, rc, k.kallsyms, error, "no line of it is a kernel symbol");
+    if (vmlinux != 0)
+        return fail_kernel(c, vmlinux, k.vmlinux, vmlinux_error, "not an ELF file");
+    return 0;
 }
 
 enum sym_kernel_state sym_kernel_state(const struct sym_context *c)
@@ -267,8 +362,13 @@ enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, con
     if (handle < c->registry.count)
         image = c->registry.files[c->registry.modules[handle].file]->image;
     if (detail != NULL)
-        *detail = image != NULL ? image->located.detail : "";
+        *detail = image != NULL ? image->detail : "";
     return image != NULL ? image->located.miss : SYM_MISS_NONE;
+}
+
+const char *sym_packed_fault(const struct sym_context *c, size_t index)
+{
+    return index < c->registry.fault_count ? c->registry.faults[index] : NULL;
 }
 
 int sym_module_invalidate(struct sym_context *c, uint32_t handle)

@@ -5,11 +5,14 @@
 
 #include "boot.h"
 #include "kernel.h"
+#include "kmodule.h"
 #include "ksymbol.h"
 #include "module.h"
+#include "packed.h"
 #include "process.h"
 #include "spool/sym.h"
 #include "strtab.h"
+#include "vmlinux.h"
 
 /* An answer that was given. a, b and address are what it depends on: see answer_key in
  * resolve.c. */
@@ -27,7 +30,9 @@ struct sym_context {
     struct sym_options options; /* texts are in the arena */
     int32_t *pids;              /* for SYM_PERF_MAPS_LIST, sorted */
     struct symint_strings strings;
-    struct symint_search_options search; /* texts are those of options */
+    struct sym_archive **archives;        /* of options.symbol_dirs, search.archive_count of them */
+    struct symint_search_options search;  /* texts are those of options and of capture */
+    struct symint_debuginfod *debuginfod; /* NULL: nothing is asked of the network */
     struct symint_registry registry;
 
     struct sym_capture capture;
@@ -36,9 +41,14 @@ struct sym_context {
     struct symint_live live; /* of the process that was asked about last ... */
     int32_t live_pid;        /* ... 0: none */
 
-    struct symint_kernel kernel;
+    struct symint_vmlinux vmlinux;
+    struct symint_kmodules kmodules;
+    struct symint_kernel kernel; /* kallsyms or System.map; detail is about all three */
     enum sym_kernel_state kernel_state;
     struct symint_ksymbols ksymbols;
+    struct symint_packed_set kernel_packed;  /* of the capture */
+    struct symint_code_range *kernel_pieces; /* of the function of the last answer, reused */
+    size_t kernel_piece_capacity;
     uint32_t kernel_generation; /* answers of an earlier table do not count */
 
     struct symint_processes processes;

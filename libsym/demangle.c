@@ -14,6 +14,9 @@
 
 #define MAX_INPUT ((size_t)64 * 1024)
 #define MAX_OUTPUT ((size_t)1024 * 1024)
+/* What a name of so many bytes may come to: it can ask for an output that grows exponentially, and every name is kept. */
+#define MAX_RATIO ((size_t)64)
+#define SMALL_OUTPUT ((size_t)4 * 1024) /* that any name may have */
 
 /* libiberty's parsers call themselves for every level of a name, up to one level per byte and
  * some 130 bytes of stack per level. The fence: short names run where we are, others on a stack
@@ -37,7 +40,8 @@ struct job {
     char *text;
     size_t text_size;
     size_t capacity;
-    void *tree; /* what libiberty wants freed */
+    size_t limit; /* of text_size */
+    void *tree;   /* what libiberty wants freed */
     jmp_buf stop;
 };
 
@@ -124,7 +128,7 @@ static void append(const char *text, size_t size, void *opaque)
     struct job *job = opaque;
     if (size == 0) /* text is NULL then, now and again */
         return;
-    if (size > MAX_OUTPUT - job->text_size || !make_room(job, size))
+    if (size > job->limit - job->text_size || !make_room(job, size))
         longjmp(job->stop, 1);
     put(job, text, size);
 }
@@ -261,6 +265,12 @@ static size_t shorten_d(char *text, size_t size)
 
 /* ---- the calls ---- */
 
+static size_t output_limit(size_t size)
+{
+    size_t limit = SMALL_OUTPUT + size * MAX_RATIO; /* size is at most MAX_INPUT */
+    return limit < MAX_OUTPUT ? limit : MAX_OUTPUT;
+}
+
 /* What an output of libiberty's D printer can come to: each back reference to a type repeats at
  * most all that lies between its target and itself. The printer has no limit of its own and ends
  * the process when memory runs out, so a name that may explode is left as it is. */
@@ -307,7 +317,7 @@ static void run_d(struct job *job)
     job->text = text;
     job->text_size = size;
     job->capacity = size + 1;
-    job->done = size > 0 && size <= MAX_OUTPUT;
+    job->done = size > 0 && size <= job->limit;
 }
 
 /* C++ of any length, and short C++ names of every length. The tree is on the heap, unlike that of
@@ -443,7 +453,8 @@ static int demangle(const char *name, size_t size, bool terminated, enum sym_dem
                       .size = stem,
                       .brief = mode == SYM_DEMANGLE_SHORT,
                       .text = buffer->data,
-                      .capacity = buffer->capacity};
+                      .capacity = buffer->capacity,
+                      .limit = output_limit(stem)};
     if (mangled && !(terminated && stem == size)) {
         copy = malloc(stem + 1);
         if (copy == NULL)
@@ -523,4 +534,36 @@ char *sym_demangle_name(const char *raw_name, enum sym_demangle mode)
         text[size] = '\0';
     }
     return text;
+}
+
+/* ---- names that are not mangled ---- */
+
+/* Whether a `<` at `at` belongs to an operator's name, or begins a name (`<lambda(int)>`). */
+static bool is_name_bracket(const char *name, size_t at)
+{
+    static const char word[] = "operator";
+    size_t size = sizeof(word) - 1;
+    if (at == 0 || name[at - 1] == ':' || name[at - 1] == ' ')
+        return true;
+    while (at > 0 && name[at - 1] == '<')
+        at--;
+    return at >= size && memcmp(name + at - size, word, size) == 0;
+}
+
+size_t symint_shorten(const char *name, size_t size, char *out)
+{
+    size_t n = 0;
+    size_t depth = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (name[i] == '<' && (depth > 0 || !is_name_bracket(name, i)))
+            depth++;
+        else if (depth == 0)
+            out[n++] = name[i];
+        else if (name[i] == '>' && name[i - 1] != '-')
+            depth--;
+    }
+    if (depth == 0 && n > 0)
+        return n;
+    memcpy(out, name, size);
+    return size;
 }

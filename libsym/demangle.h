@@ -20,4 +20,8 @@ char *symint_demangle(const char *name, size_t size, enum sym_demangle mode, boo
 /* The display name of an interned name, made at the first call. NULL: out of memory. */
 const char *symint_display(struct symint_strings *s, struct symint_text *t, enum sym_demangle mode);
 
+/* A name for people without its template argument lists: what "short" means for names that are not mangled. Written to
+ * out, of size bytes at least; the result is the length. A name whose brackets do not match stays as it is. */
+size_t symint_shorten(const char *name, size_t size, char *out);
+
 #endif

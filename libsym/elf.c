@@ -21,6 +21,8 @@
 
 /* ---- bytes ---- */
 
+static const char unreadable[] = "it cannot be read";
+
 enum read_result symint_elf_read(const struct symint_input *in, uint64_t offset, uint64_t size,
                                  void *buffer)
 {
@@ -186,6 +188,8 @@ static struct section parse_section(const struct symint_elf *e, const uint8_t *p
         .info = get32(e, p + (e->wide ? 44 : 28)),
         .executable = (flags & SHF_EXECINSTR) != 0,
         .compressed = (flags & SHF_COMPRESSED) != 0,
+        .allocated = (flags & SHF_ALLOC) != 0,
+        .grouped = (flags & SHF_GROUP) != 0,
         .addr = get_word(e, p, 12, 16),
         .offset = get_word(e, p, 16, 24),
         .size = get_word(e, p, 20, 32),
@@ -198,17 +202,20 @@ static uint64_t section_header_size(const struct symint_elf *e)
     return e->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
 }
 
-/* Without names the sections are as good for most purposes, so nothing here is a failure. */
-static int name_sections(struct symint_elf *e, const uint8_t *headers)
+/* Without names the sections are as good for most purposes, so damage is no failure here. A file that cannot be read is:
+ * *miss says so. */
+static int name_sections(struct symint_elf *e, const uint8_t *headers, enum sym_miss *miss)
 {
     uint8_t *names;
-    enum sym_miss ignored;
+    enum sym_miss names_miss;
     if (e->section_names_index >= e->section_count)
         return 0;
     const struct section *s = &e->sections[e->section_names_index];
     if (s->type != SHT_STRTAB)
         return 0;
-    int rc = symint_elf_load(&e->input, s->offset, s->size, &names, &ignored);
+    int rc = symint_elf_load(&e->input, s->offset, s->size, &names, &names_miss);
+    if (names_miss == SYM_MISS_UNREADABLE)
+        *miss = names_miss;
     if (names == NULL)
         return rc;
     e->section_names = (char *)names;
@@ -217,6 +224,88 @@ static int name_sections(struct symint_elf *e, const uint8_t *headers)
         if (at < s->size)
             e->sections[i].name = e->section_names + at;
     }
+    return 0;
+}
+
+/* ---- relocatable files ---- */
+
+/* Sections of such a file have no addresses. A byte's file offset takes its place: it is unique, and what a mapping of
+ * the file shows. Of a debug file only the program's layout tells it, so its code has none yet. */
+static void place_section(const struct symint_elf *e, struct section *s)
+{
+    bool there = s->allocated && s->type != SHT_NOBITS && s->offset <= e->input.size &&
+                 s->size <= e->input.size - s->offset;
+    s->addr = there ? s->offset : 0;
+    s->executable &= there && s->type == SHT_PROGBITS;
+}
+
+bool symint_elf_lay_out(struct symint_elf *debug, const struct symint_elf *program)
+{
+    if (!debug->relocatable && !program->relocatable)
+        return true;
+    bool same = debug->relocatable && program->relocatable;
+    uint64_t k = 1; /* sections of code and data are the same ones in the same order */
+    for (uint64_t i = 1; debug->sections != NULL && i < debug->section_count; i++) {
+        struct section *s = &debug->sections[i];
+        s->addr = 0;
+        s->executable = false;
+        if (!s->allocated || !same)
+            continue;
+        while (k < program->section_count && program->sections != NULL &&
+               !program->sections[k].allocated)
+            k++;
+        same = program->sections != NULL && k < program->section_count &&
+               program->sections[k].size == s->size &&
+               strcmp(program->sections[k].name, s->name) == 0;
+        if (!same)
+            continue;
+        s->addr = program->sections[k].addr;
+        s->executable = program->sections[k].executable;
+        k++;
+    }
+    for (uint64_t i = 1; !same && debug->sections != NULL && i < debug->section_count; i++) {
+        debug->sections[i].addr = debug->relocatable ? 0 : debug->sections[i].addr;
+        debug->sections[i].executable = false;
+    }
+    debug->segment_count = 0; /* they tell of the debug file's own offsets */
+    return same;
+}
+
+/* Segments out of the sections of code. */
+static int make_segments(struct symint_elf *e)
+{
+    uint64_t count = 0;
+    uint64_t first = UINT64_MAX;
+    uint64_t end = 0;
+    free(e->segments);
+    e->segment_count = 0;
+    e->segments = calloc(MAX_SEGMENTS, sizeof(*e->segments));
+    if (e->segments == NULL)
+        return SYM_ERR_NOMEM;
+    for (uint64_t i = 1; e->sections != NULL && i < e->section_count; i++) {
+        const struct section *s = &e->sections[i];
+        if (!s->executable || s->size == 0)
+            continue;
+        if (count++ < MAX_SEGMENTS)
+            e->segments[e->segment_count++] = (struct segment){.offset = s->offset,
+                                                               .size = s->size,
+                                                               .memory_size = s->size,
+                                                               .vaddr = s->offset,
+                                                               .align = 1,
+                                                               .executable = true};
+        first = s->offset < first ? s->offset : first;
+        end = s->offset + s->size > end ? s->offset + s->size : end;
+    }
+    if (count <= MAX_SEGMENTS)
+        return 0;
+    /* A section for each function: one segment for all, as what lies between has no symbols. */
+    e->segments[0] = (struct segment){.offset = first,
+                                      .size = end - first,
+                                      .memory_size = end - first,
+                                      .vaddr = first,
+                                      .align = 1,
+                                      .executable = true};
+    e->segment_count = 1;
     return 0;
 }
 
@@ -233,6 +322,8 @@ int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const ch
     }
     int rc = symint_elf_load(&e->input, e->section_offset,
                              e->section_count * section_header_size(e), &headers, miss);
+    if (*miss == SYM_MISS_UNREADABLE)
+        *why = unreadable;
     if (headers == NULL)
         return rc;
     e->sections = calloc((size_t)e->section_count + 1, sizeof(*e->sections));
@@ -245,12 +336,16 @@ int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const ch
         *s = parse_section(e, headers + i * section_header_size(e));
         code |= s->executable && s->type != SHT_NOBITS;
         elsewhere |= s->executable && s->type == SHT_NOBITS;
+        if (e->relocatable)
+            place_section(e, s);
     }
     e->detached = elsewhere && !code;
     if (rc == 0)
-        rc = name_sections(e, headers);
+        rc = name_sections(e, headers, miss);
+    if (*miss == SYM_MISS_UNREADABLE)
+        *why = unreadable;
     free(headers);
-    if (rc != 0)
+    if (rc != 0 || *miss != SYM_MISS_NONE)
         symint_elf_drop_sections(e);
     return rc;
 }
@@ -314,6 +409,7 @@ static int read_header(struct symint_elf *e, uint64_t *program_offset, uint64_t 
         *miss = result == READ_FAILED ? SYM_MISS_UNREADABLE : SYM_MISS_DAMAGED;
         return 0;
     }
+    e->relocatable = get16(e, h + 16) == ET_REL;
     e->machine = get16(e, h + 18);
     *program_offset = get_word(e, h, 28, 32);
     *program_count = get16(e, h + (e->wide ? 56 : 44));
@@ -366,6 +462,15 @@ int symint_elf_open(const struct symint_input *input, struct symint_elf **out, e
         const char *section_why;
         rc = read_note_sections(e, &section_miss, &section_why);
     }
+    if (rc == 0 && *miss == SYM_MISS_NONE && e->relocatable) {
+        enum sym_miss section_miss;
+        const char *section_why;
+        rc = symint_elf_read_sections(e, &section_miss, &section_why);
+        if (rc == 0)
+            rc = make_segments(e);
+    }
+    if (*miss == SYM_MISS_UNREADABLE)
+        *why = unreadable;
     if (rc != 0 || *miss != SYM_MISS_NONE) {
         symint_elf_free(e);
         return rc;
@@ -398,6 +503,17 @@ bool symint_elf_has_symtab(const struct symint_elf *e)
     for (uint64_t i = 1; e->sections != NULL && i < e->section_count; i++)
         if (e->sections[i].type == SHT_SYMTAB)
             return true;
+    return false;
+}
+
+bool symint_elf_has_debug_info(const struct symint_elf *e)
+{
+    static const char *const names[] = {".debug_info", ".zdebug_info"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct section *s = symint_elf_section(e, names[i]);
+        if (s != NULL && s->type != SHT_NOBITS && s->size > 0)
+            return true;
+    }
     return false;
 }
 
@@ -452,6 +568,8 @@ static struct symint_place place_detached(const struct symint_elf *e, uint64_t f
 struct symint_place symint_elf_place(const struct symint_elf *e, uint64_t file_offset,
                                      uint64_t size)
 {
+    if (e->relocatable)
+        return (struct symint_place){.segment = SYMINT_NO_SEGMENT};
     if (e->detached)
         return place_detached(e, file_offset, size);
     for (uint32_t i = 0; i < e->segment_count; i++)
@@ -491,7 +609,7 @@ bool symint_elf_vaddr(const struct symint_elf *e, uint64_t offset, const struct 
         if (!s->executable)
             continue;
         bool inside = in_file(s, offset);
-        if (!inside && (claimed || !in_pages(e, s, offset)))
+        if (!inside && (claimed || e->relocatable || !in_pages(e, s, offset)))
             continue;
         /* Inside beats rounding; among equals the mapping's own segment, else the first. */
         if (found == NULL || (inside && !claimed) || i == place->segment)

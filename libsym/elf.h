@@ -30,6 +30,13 @@ const uint8_t *symint_elf_build_id(const struct symint_elf *e, size_t *size);
 int symint_elf_read_sections(struct symint_elf *e, enum sym_miss *miss, const char **why);
 /* Whether there is a .symtab; sections were read. */
 bool symint_elf_has_symtab(const struct symint_elf *e);
+/* Whether there is DWARF that describes code: .debug_info, or packed in the old way .zdebug_info;
+ * sections were read. */
+bool symint_elf_has_debug_info(const struct symint_elf *e);
+
+/* How far the code of a file lies above where its debug file says: prelink moves files. False when
+ * they are not the same code after all. */
+bool symint_elf_bias(const struct symint_elf *e, const struct symint_elf *debug, uint64_t *bias);
 
 /* Builds the index of everything that names an address: .symtab (debug's, if e has none; NULL: no
  * debug file), else that of .gnu_debugdata; then what those leave open from .dynsym, PLT stubs and
@@ -69,6 +76,8 @@ struct symint_symbol {
 
 /* The number of the symbol that covers an address, SYMINT_NO_SYMBOL: none. */
 uint32_t symint_elf_find(const struct symint_elf *e, uint64_t vaddr);
+/* Around an address that a symbol covers: up to where another one, or none, takes over. */
+void symint_elf_extent(const struct symint_elf *e, uint64_t vaddr, uint64_t *start, uint64_t *end);
 struct symint_symbol symint_elf_symbol(const struct symint_elf *e, uint32_t number);
 
 #endif

@@ -217,10 +217,14 @@ int symint_elf_index(struct symint_elf *e, struct symint_elf *debug, enum sym_mi
         rc = symint_elf_read_sections(e, miss, why);
     if (rc != 0 || *miss != SYM_MISS_NONE)
         return rc;
-    rc = symint_fdes_read(e, &b.fdes);
+    if (debug != NULL && !symint_elf_lay_out(debug, e))
+        debug = NULL;
+    /* Unwind data of a relocatable file are not relocated, and it has no stubs. */
+    if (!e->relocatable)
+        rc = symint_fdes_read(e, &b.fdes);
     if (rc == 0)
         rc = read_tables(&b, debug);
-    if (rc == 0)
+    if (rc == 0 && !e->relocatable)
         rc = add_stubs(&b);
     if (rc == 0)
         rc = add_functions(&b);
@@ -259,6 +263,11 @@ uint64_t symint_elf_index_bytes(const struct symint_elf *e)
 uint32_t symint_elf_find(const struct symint_elf *e, uint64_t vaddr)
 {
     return symint_segments_find(&e->index, vaddr);
+}
+
+void symint_elf_extent(const struct symint_elf *e, uint64_t vaddr, uint64_t *start, uint64_t *end)
+{
+    symint_segments_bounds(&e->index, vaddr, start, end);
 }
 
 struct symint_symbol symint_elf_symbol(const struct symint_elf *e, uint32_t number)

@@ -27,7 +27,9 @@ struct section {
     uint32_t info;
     bool executable;
     bool compressed; /* SHF_COMPRESSED */
-    uint64_t addr;
+    bool allocated;  /* SHF_ALLOC */
+    bool grouped;    /* SHF_GROUP */
+    uint64_t addr;   /* of a relocatable file what symint_elf_lay_out says */
     uint64_t offset; /* of SHT_NOBITS meaningless */
     uint64_t size;
     uint64_t entry_size; /* a claim that may be 0 */
@@ -46,9 +48,11 @@ enum { SYMTAB, MINIDEBUG, DYNSYM, PLT, FDE, SOURCES };
 
 struct symint_elf {
     struct symint_input input;
-    bool wide;     /* ELFCLASS64 */
-    bool swap;     /* not the machine's byte order */
-    bool detached; /* a debug file: the code it speaks about is in another file */
+    bool wide;        /* ELFCLASS64 */
+    bool swap;        /* not the machine's byte order */
+    bool detached;    /* a debug file: the code it speaks about is in another file */
+    bool relocatable; /* ET_REL, whose code has no addresses: file offsets take their place */
+    bool kernel;      /* names of one address are chosen as in kallsyms (symbolization.md 9) */
     uint16_t machine;
     uint64_t section_offset;
     uint64_t section_count;
@@ -122,6 +126,11 @@ bool symint_elf_is_hole(const struct symint_input *in, uint64_t size);
 /* The same into memory of its own with a NUL behind. *miss is NONE on success. */
 int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t size, uint8_t **out,
                     enum sym_miss *miss);
+
+/* Gives the sections of a relocatable debug file the addresses that those of the program have (file offsets in it), until
+ * its section headers are read anew. False: they are not the same sections, or but one of the two files is relocatable;
+ * nothing in `debug` has an address then. True also when neither is. Both files' sections are read. */
+bool symint_elf_lay_out(struct symint_elf *debug, const struct symint_elf *program);
 
 /* Forgets the section headers. */
 void symint_elf_drop_sections(struct symint_elf *e);

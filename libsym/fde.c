@@ -346,7 +346,7 @@ static struct cie parse_cie(const struct reader *r, uint64_t at, const uint8_t *
     uint64_t id;
     if (!take_length(&c, r->size - at, &length, &long_format))
         return cie;
-    for (int i = 0; i <= long_format && cie.encoding == OMITTED; i++) {
+    for (int i = 0; i < (long_format ? 2 : 1) && cie.encoding == OMITTED; i++) {
         if (!take(&c, FORMAT_U32, &id) || id != 0)
             break;
         struct cursor body = c;
@@ -476,7 +476,7 @@ static int read_entry(struct reader *r, struct cursor c, uint64_t at, bool long_
     uint64_t id;
     struct cursor body = c;
     *sensible = false;
-    for (uint8_t id_size = 4; id_size <= (long_format ? 8 : 4); id_size += 4) {
+    for (int id_size = 4; id_size <= (long_format ? 8 : 4); id_size += 4) {
         body = c;
         if (!take(&body, id_size == 8 ? FORMAT_S64 : FORMAT_S32, &id))
             return 0;
@@ -647,6 +647,7 @@ static int read_all(struct reader *r)
 {
     const struct symint_elf *e = r->e;
     bool named = false;
+    uint64_t budget = e->input.size; /* sections that overlap are not read over and over */
     for (uint64_t i = 1; e->sections != NULL && i < e->section_count; i++) {
         const struct section *s = &e->sections[i];
         if (strcmp(s->name, ".eh_frame") != 0)
@@ -654,9 +655,13 @@ static int read_all(struct reader *r)
         named = true; /* a debug file has its name only */
         bool has_type =
             s->type == SHT_PROGBITS || (s->type == SHT_X86_64_UNWIND && e->machine == EM_X86_64);
-        int rc = has_type && !s->compressed ? read_place(r, s->offset, s->size, s->addr) : 0;
+        if (!has_type || s->compressed)
+            continue;
+        uint64_t size = s->size < budget ? s->size : budget;
+        int rc = size > 0 ? read_place(r, s->offset, size, s->addr) : 0;
         if (rc != 0)
             return rc;
+        budget -= size;
     }
     return named ? 0 : read_by_header(r);
 }

@@ -336,10 +336,14 @@ static double ln(double x)
     int exponent = 0;
     if (x <= 0)
         return -1e9;
-    for (; x > 1.5; x /= 2)
+    while (x > 1.5) {
+        x /= 2;
         exponent++;
-    for (; x < 0.75; x *= 2)
+    }
+    while (x < 0.75) {
+        x *= 2;
         exponent--;
+    }
     double z = (x - 1) / (x + 1); /* at most 1/5 */
     double q = z * z;
     return exponent * 0.69314718056 + 2 * z * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q / 7)));
@@ -437,8 +441,8 @@ static int try_hits(const struct search *s, bool *hit, struct best *best)
         if (i == 0 || shifts[i] != shifts[i - 1])
             try_shift(s, shifts[i], hit, best);
     free(shifts);
-    double places = (double)((s->layout->etext - s->layout->stext) / s->step + 2);
-    best->tried = places * (double)s->count;
+    uint64_t places = (s->layout->etext - s->layout->stext) / s->step + 2;
+    best->tried = (double)places * (double)s->count;
     return 0;
 }
 

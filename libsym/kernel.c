@@ -129,9 +129,10 @@ static enum line_kind parse_line(const char *text, const char **p, const char *e
     if (line_end <= name || is_blank(*name) || *name == '\r')
         return LINE_BAD;
     out->name = (uint32_t)(name - text);
-    out->size = (uint32_t)(line_end - name) & 0x7fffffff;
+    out->size = (uint32_t)(line_end - name) & 0x3fffffff;
     if (!is_code(at[1]) || is_ignored(name, out->size))
         return LINE_OTHER;
+    out->global = at[1] == 'T' || at[1] == 'W';
     out->owned = 0;
     if (line_end[-1] == ']') {
         const char *open = line_end - 1;
@@ -145,7 +146,8 @@ static enum line_kind parse_line(const char *text, const char **p, const char *e
 struct symint_kernel_symbol symint_kernel_symbol(const struct symint_kernel *k,
                                                  const struct symint_kernel_entry *e)
 {
-    struct symint_kernel_symbol s = {.start = e->start, .end = e->end, .name = k->text + e->name};
+    struct symint_kernel_symbol s = {
+        .start = e->start, .end = e->end, .name = k->text + e->name, .global = e->global};
     const char *end = s.name + e->size;
     while (s.name_size < e->size && !is_blank(s.name[s.name_size]) && s.name[s.name_size] != '\r')
         s.name_size++;
@@ -428,16 +430,19 @@ int symint_kernel_thin(struct symint_kernel *k, const uint64_t *needed, size_t n
     size_t kept = 0;
     size_t text_size = 0;
     size_t n = 0;
+    bool before = false; /* the entry before answers */
     while (n < needed_count && needed[n] < k->shift)
         n++;
-    for (size_t i = 0; i < k->count && n < needed_count; i++) {
+    for (size_t i = 0; i < k->count && (n < needed_count || before); i++) {
         const struct symint_kernel_entry *e = &k->entries[i];
         while (n < needed_count && needed[n] - k->shift < e->start)
             n++;
-        if (n < needed_count && needed[n] - k->shift < e->end) {
+        bool answers = n < needed_count && needed[n] - k->shift < e->end;
+        if (answers || before) {
             text_size += e->size;
             k->entries[kept++] = *e;
         }
+        before = answers;
     }
     k->count = kept;
     char *text = malloc(text_size + 1);
@@ -492,6 +497,19 @@ static int parse_lines(struct symint_kernel *k, size_t size, bool *any_address)
     return 0;
 }
 
+/* The address of `_text`, where the kernel begins: among the first lines of kallsyms. */
+static uint64_t find_text(const struct symint_kernel *k, size_t size)
+{
+    static const char label[] = " T _text\n";
+    const char *at = memmem(k->text, size, label, sizeof(label) - 1);
+    uint64_t high;
+    uint64_t low;
+    if (at == NULL || at - k->text < 16 || !eight_digits(at - 16, &high) ||
+        !eight_digits(at - 8, &low))
+        return 0;
+    return high << 32 | low;
+}
+
 int symint_kernel_parse(struct symint_kernel *k, char *text, size_t size,
                         const struct sym_kernel *kernel, enum sym_kernel_state *state)
 {
@@ -506,6 +524,7 @@ int symint_kernel_parse(struct symint_kernel *k, char *text, size_t size,
     int rc = parse_lines(k, size, &any_address);
     if (rc == 0 && k->count > 0) {
         *state = SYM_KERNEL_OK;
+        k->text_address = find_text(k, size);
         rc = arrange(k);
         if (rc == 0)
             rc = bounds_init(&bounds, kernel);
@@ -532,24 +551,46 @@ void symint_kernel_free(struct symint_kernel *k)
     *k = (struct symint_kernel){0};
 }
 
-bool symint_kernel_find(const struct symint_kernel *k, uint64_t address,
-                        struct symint_kernel_symbol *out)
+/* The number of entries that do not begin above an address of the table. */
+static size_t entries_up_to(const struct symint_kernel *k, uint64_t address)
 {
     size_t low = 0;
     size_t high = k->count;
-    if (address < k->shift)
-        return false;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (k->entries[middle].start <= address - k->shift)
+        if (k->entries[middle].start <= address)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == 0 || address - k->shift >= k->entries[low - 1].end)
-        return false;
-    *out = symint_kernel_symbol(k, &k->entries[low - 1]);
+    return low;
+}
+
+static void take_symbol(const struct symint_kernel *k, size_t i, struct symint_kernel_symbol *out)
+{
+    *out = symint_kernel_symbol(k, &k->entries[i]);
     out->start += k->shift;
     out->end = out->end > UINT64_MAX - k->shift ? UINT64_MAX : out->end + k->shift;
+}
+
+bool symint_kernel_find(const struct symint_kernel *k, uint64_t address,
+                        struct symint_kernel_symbol *out)
+{
+    if (address < k->shift)
+        return false;
+    size_t count = entries_up_to(k, address - k->shift);
+    if (count == 0 || address - k->shift >= k->entries[count - 1].end)
+        return false;
+    take_symbol(k, count - 1, out);
+    return true;
+}
+
+bool symint_kernel_after(const struct symint_kernel *k, uint64_t address,
+                         struct symint_kernel_symbol *out)
+{
+    size_t count = address < k->shift ? 0 : entries_up_to(k, address - k->shift);
+    if (count == k->count)
+        return false;
+    take_symbol(k, count, out);
     return true;
 }

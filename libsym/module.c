@@ -2,14 +2,17 @@
 /* The registry of modules and files, and what a module's path says about it. */
 #include "module.h"
 
+#include "debug_paths.h"
 #include "python.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char deleted[] = " (deleted)";
 
 #define SHARED_ROOT UINT64_MAX /* no process has this root */
+#define DWARF_SHARE 4          /* one file's debug information may take this part of all memory */
 
 /* ---- paths ---- */
 
@@ -140,7 +143,7 @@ const struct symint_jit_name *symint_module_jit_name(const struct symint_module 
 static bool same_file(const struct symint_file *f, const struct symint_file *g)
 {
     if (f->path != g->path || f->build_id != g->build_id || f->root_id != g->root_id ||
-        f->capture != g->capture)
+        f->capture != g->capture || f->assumed != g->assumed)
         return false;
     const struct symint_wanted *w = &f->wanted;
     const struct symint_wanted *v = &g->wanted;
@@ -154,10 +157,21 @@ static bool same_file(const struct symint_file *f, const struct symint_file *g)
             w->file_mtime_ns == v->file_mtime_ns);
 }
 
+/* Of all that same_file compares: a spool may have many modules that differ in one of them alone. */
 static uint64_t file_hash(const struct symint_file *f)
 {
+    const struct symint_wanted *w = &f->wanted;
     uint64_t h = f->path->hash ^ (f->build_id->hash << 1 | f->build_id->hash >> 63) ^ f->root_id;
-    return symint_mix(f->build_id->size > 0 ? h : h ^ symint_mix(f->wanted.inode));
+    h = symint_mix(h ^ (uint64_t)f->capture << 1 ^ f->assumed);
+    if (f->path->text[0] == '[')
+        h = symint_mix(h ^ (w->end - w->start) ^ (uint64_t)(w->end > UINT32_MAX) << 63);
+    if (f->build_id->size > 0)
+        return h;
+    h = symint_mix(h ^ w->inode);
+    h = symint_mix(h ^ ((uint64_t)w->dev_major << 32 | w->dev_minor));
+    return w->has_file_state
+               ? symint_mix(symint_mix(h ^ w->file_size_bytes) ^ (uint64_t)w->file_mtime_ns)
+               : h;
 }
 
 static int grow_files(struct symint_registry *r)
@@ -201,6 +215,7 @@ static int describe_file(struct symint_strings *s, const char *path, size_t path
     /* What this machine's processes and boot tell about a file holds for their captures only; a
      * build id is the same everywhere. */
     f->capture = id_size > 0 ? 0 : capture;
+    f->assumed = id_size > 0 && module->build_id_assumed;
     f->wanted = (struct symint_wanted){
         .path = f->path->text,
         .path_size = path_size,
@@ -216,6 +231,7 @@ static int describe_file(struct symint_strings *s, const char *path, size_t path
         .has_file_state = module->has_file_state,
         .file_size_bytes = module->file_size_bytes,
         .file_mtime_ns = module->file_mtime_ns,
+        .no_download = module->no_download,
     };
     return 0;
 }
@@ -266,6 +282,7 @@ static int find_module_file(struct symint_registry *r, struct symint_strings *s,
         return rc;
     /* A file that was not found may still be held by this process. */
     struct symint_file *f = r->files[*file];
+    f->wanted.no_download &= wanted.wanted.no_download;
     if (wanted.wanted.live_pid > 0 && f->wanted.live_pid != wanted.wanted.live_pid &&
         f->image != NULL && f->image->located.elf == NULL &&
         f->image->located.miss != SYM_MISS_NONE) {
@@ -301,11 +318,20 @@ static void list_first(struct symint_registry *r, struct symint_image *image)
     r->images = image;
 }
 
+static void free_located(struct symint_located *l)
+{
+    symint_elf_free(l->elf);
+    symint_dwarf_free(l->dwarf);
+    l->elf = NULL;
+    l->dwarf = NULL;
+}
+
 static void drop_index(struct symint_registry *r, struct symint_image *image)
 {
     unlist(r, image);
-    symint_elf_free(image->located.elf);
-    image->located.elf = NULL;
+    if (image->located.dwarf != NULL)
+        r->dwarf_count--;
+    free_located(&image->located);
     r->table_bytes -= image->bytes;
     image->bytes = 0;
 }
@@ -329,20 +355,54 @@ static void leave_image(struct symint_registry *r, struct symint_file *f)
     free(image);
 }
 
-/* Drops indexes that were not used for long until the rest is within the limit. */
-static void keep_limit(struct symint_registry *r, const struct symint_image *keep)
+/* Drops what was not used for long until the rest is within the limits: indexes for memory, those
+ * with debug information, which keeps files open, for descriptors. */
+static void keep_limits(struct symint_registry *r, const struct symint_image *keep)
 {
     struct symint_image *last = r->images;
-    if (r->table_bytes <= r->memory_limit_bytes)
+    if (r->table_bytes <= r->memory_limit_bytes && r->dwarf_count <= r->dwarf_limit)
         return;
     while (last != NULL && last->next != NULL)
         last = last->next;
-    while (last != NULL && r->table_bytes > r->memory_limit_bytes) {
+    while (last != NULL) {
         struct symint_image *before = last->previous;
-        if (last != keep)
+        if (last != keep && (r->table_bytes > r->memory_limit_bytes ||
+                             (r->dwarf_count > r->dwarf_limit && last->located.dwarf != NULL)))
             drop_index(r, last);
         last = before;
     }
+}
+
+/* What the file's debug information turned out to lack, behind what was known before. Without
+ * memory it stays untold. */
+static void add_detail(struct symint_registry *r, struct symint_image *image)
+{
+    const char *detail = symint_dwarf_detail(image->located.dwarf);
+    if (detail == image->dwarf_detail || detail[0] == '\0')
+        return;
+    image->dwarf_detail = detail;
+    image->detail = detail;
+    const char *located = image->located.detail;
+    if (located[0] == '\0')
+        return;
+    char *both = symint_join("%s; %s", located, detail);
+    const char *copy = both != NULL ? symint_arena_copy(r->arena, both, strlen(both)) : NULL;
+    free(both);
+    image->detail = copy != NULL ? copy : located;
+}
+
+void symint_image_account(struct symint_registry *r, struct symint_image *image)
+{
+    if (image->located.elf == NULL)
+        return;
+    uint64_t bytes = image->index_bytes;
+    if (image->located.dwarf != NULL) {
+        bytes += symint_dwarf_bytes(image->located.dwarf);
+        add_detail(r, image);
+    }
+    r->table_bytes += bytes - image->bytes;
+    image->bytes = bytes;
+    keep_limits(r, image);
 }
 
 /* Looks for a file, for the first time or after its index was dropped. */
@@ -364,7 +424,7 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
         rc = symint_locate(&s->arena, options, &by->wanted, &located);
     }
     if (rc != 0) {
-        symint_elf_free(located.elf);
+        free_located(&located);
         if (f->image == NULL)
             free(image);
         return rc;
@@ -372,8 +432,10 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
     if (located.elf == NULL && image->users > 1) {
         /* The others look where they know it to be. */
         struct symint_image *own = calloc(1, sizeof(*own));
-        if (own == NULL)
+        if (own == NULL) {
+            free_located(&located);
             return SYM_ERR_NOMEM;
+        }
         stop_sharing(image);
         image->by = NULL;
         image->users--;
@@ -381,6 +443,8 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
         image->users = 1;
     }
     image->located = located;
+    image->detail = located.detail;
+    image->dwarf_detail = NULL;
     image->serial = ++r->serial;
     image->by = by;
     f->image = image;
@@ -392,10 +456,13 @@ static int locate(struct symint_registry *r, struct symint_strings *s, struct sy
         f->shared->image = image;
         image->shared = f->shared;
     }
-    image->bytes = symint_elf_index_bytes(located.elf);
-    r->table_bytes += image->bytes;
+    image->index_bytes = symint_elf_index_bytes(located.elf);
     list_first(r, image);
-    keep_limit(r, image);
+    if (located.dwarf != NULL) {
+        symint_dwarf_limit(located.dwarf, r->memory_limit_bytes / DWARF_SHARE);
+        r->dwarf_count++;
+    }
+    symint_image_account(r, image);
     return 0;
 }
 
@@ -404,6 +471,7 @@ struct symint_image *symint_module_load(struct symint_registry *r, struct symint
                                         const struct symint_search_options *options)
 {
     struct symint_file *f = r->files[m->file];
+    r->arena = &s->arena;
     if (f->image == NULL && f->shared != NULL && f->shared->image != NULL) {
         f->image = f->shared->image;
         f->image->users++;
@@ -425,6 +493,48 @@ struct symint_image *symint_module_load(struct symint_registry *r, struct symint
         m->placed = image->serial;
     }
     return image;
+}
+
+int symint_keep_packed_fault(struct symint_registry *r, struct symint_arena *arena,
+                             const struct symint_packed_set *set)
+{
+    if (set->damaged_count == 0 || r->fault_count == MAX_PACKED_FAULTS)
+        return 0;
+    char text[sizeof(set->detail) + 64];
+    int n = set->damaged_count == 1
+                ? snprintf(text, sizeof(text), "%s", set->detail)
+                : snprintf(text, sizeof(text), "%s (and %zu more of that folder)", set->detail,
+                           set->damaged_count - 1);
+    for (size_t i = 0; i < r->fault_count; i++)
+        if (strcmp(r->faults[i], text) == 0)
+            return 0;
+    const char *copy = symint_arena_copy(arena, text, n > 0 ? (size_t)n : 0);
+    if (copy == NULL)
+        return SYM_ERR_NOMEM;
+    r->faults[r->fault_count++] = copy;
+    return 0;
+}
+
+int symint_module_load_packed(struct symint_registry *r, struct symint_strings *s,
+                              struct symint_module *m, const struct symint_search_options *options)
+{
+    struct symint_file *f = r->files[m->file]->shared;
+    if (f == NULL || options->archive_count == 0)
+        return 0;
+    if (!f->packed_loaded) {
+        int rc = symint_packed_load_build_id(&f->packed,
+                                             (const struct sym_archive *const *)options->archives,
+                                             options->archive_count,
+                                             (const uint8_t *)f->build_id->text, f->build_id->size);
+        if (rc == 0)
+            rc = symint_keep_packed_fault(r, &s->arena, &f->packed);
+        if (rc != 0) {
+            symint_packed_set_free(&f->packed);
+            return rc;
+        }
+        f->packed_loaded = true;
+    }
+    return f->packed.count > 0;
 }
 
 void symint_file_invalidate(struct symint_registry *r, struct symint_file *f)
@@ -487,9 +597,11 @@ void symint_registry_free(struct symint_registry *r)
         free(r->modules[i].names);
         symint_segments_free(&r->modules[i].name_index);
     }
-    for (uint32_t i = 0; i < r->file_count; i++)
+    for (uint32_t i = 0; i < r->file_count; i++) {
         if (r->files[i]->root_id != SHARED_ROOT) /* those only know an image */
             leave_image(r, r->files[i]);
+        symint_packed_set_free(&r->files[i]->packed);
+    }
     free(r->modules);
     free(r->files);
     free(r->slots);

@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static enum sym_miss miss_of_errno(int error)
@@ -166,24 +168,38 @@ static int reopen(int handle)
     return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,
-                        int *error)
+/* Whether a file is one of the kernel's own, as in /proc and /sys: these say that they are regular,
+ * but reading some takes what others wait for (kmsg, trace_pipe) or what others keep to themselves
+ * (mem, kcore). A link in /proc leads to the file behind it, which counts. */
+static bool is_kernels_own(int handle)
 {
-    int root = -1;
-    int handle = -1;
+    static const uint32_t kinds[] = {PROC_SUPER_MAGIC,    SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                     TRACEFS_MAGIC,       SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
+                                     CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,     PSTOREFS_MAGIC,
+                                     EFIVARFS_MAGIC,      SELINUX_MAGIC,    SMACK_MAGIC,
+                                     BINFMTFS_MAGIC};
+    struct statfs fs;
+    if (fstatfs(handle, &fs) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if ((uint32_t)fs.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+/* The file of a path in a root (below 0: ours), if it is a regular one, and the kernel's own only
+ * where these are asked for. */
+static int open_in(int root, const char *path, bool system, int *fd, enum sym_miss *miss,
+                   int *error)
+{
     struct stat st;
+    int handle = open_path(root, path);
     *fd = -1;
     *error = 0;
     *miss = SYM_MISS_NONE;
-    if (sysroot != NULL && strcmp(sysroot, "/") != 0) {
-        root = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (root < 0)
-            goto failed;
-    }
-    handle = open_path(root, path);
     if (handle < 0 || fstat(handle, &st) != 0)
         goto failed;
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(st.st_mode) || (!system && is_kernels_own(handle))) {
         *miss = SYM_MISS_NOT_REGULAR;
         goto done;
     }
@@ -207,9 +223,55 @@ failed:
 done:
     if (handle >= 0)
         close(handle);
-    if (root >= 0)
-        close(root);
     return *error == ENOMEM ? SYM_ERR_NOMEM : 0;
+}
+
+int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,
+                        int *error)
+{
+    if (sysroot == NULL || strcmp(sysroot, "/") == 0)
+        return open_in(-1, path, false, fd, miss, error);
+    int root = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+        *fd = -1;
+        *error = errno;
+        *miss = miss_of_errno(*error);
+        return *error == ENOMEM ? SYM_ERR_NOMEM : 0;
+    }
+    int rc = open_in(root, path, false, fd, miss, error);
+    close(root);
+    return rc;
+}
+
+int symint_open_regular_in(int root, const char *path, int *fd, enum sym_miss *miss, int *error)
+{
+    return open_in(root, path, false, fd, miss, error);
+}
+
+int symint_open_system(const char *path, int *fd, enum sym_miss *miss, int *error)
+{
+    return open_in(-1, path, true, fd, miss, error);
+}
+
+ssize_t symint_read_link_in(int root, const char *path, char *target, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    char folder[PATH_MAX];
+    size_t size = (size_t)(name - path);
+    if (size + 2 > sizeof(folder))
+        return -1;
+    memcpy(folder, path, size);
+    memcpy(folder + size, ".", 2);
+    int fd = root < 0 ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                      : symint_open_inside(root, folder, false);
+    ssize_t n = fd < 0 ? -1 : readlinkat(fd, name, target, room);
+    if (fd >= 0)
+        close(fd);
+    if (n >= (ssize_t)room)
+        return -1;
+    target[n > 0 ? n : 0] = '\0';
+    return n;
 }
 
 #define LARGE ((size_t)8 * 1024 * 1024)
@@ -217,7 +279,7 @@ done:
 int symint_read_all(int fd, size_t limit, char **data, size_t *size)
 {
     struct stat st;
-    size_t capacity = 64 * 1024;
+    size_t capacity = (size_t)64 * 1024;
     size_t used = 0;
     *data = NULL;
     *size = 0;

@@ -5,11 +5,24 @@
 
 #include "spool/sym.h"
 
+#include <sys/types.h>
+
 /* Opens a regular file for reading. 0 with *miss NONE and *fd set (the caller closes it), or
  * *miss NO_FILE, UNREADABLE or NOT_REGULAR and *error the errno, 0 for none. SYM_ERR_NOMEM. With
- * a sysroot other than NULL and "/" the path, symbolic links included, is taken inside it. */
+ * a sysroot other than NULL and "/" the path, symbolic links included, is taken inside it. What
+ * the kernel makes up (/proc, /sys) counts as not regular. */
 int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,
                         int *error);
+
+/* The same inside a folder that is open. */
+int symint_open_regular_in(int root, const char *path, int *fd, enum sym_miss *miss, int *error);
+
+/* The same for a path that no capture chose; of /proc and /sys too. */
+int symint_open_system(const char *path, int *fd, enum sym_miss *miss, int *error);
+
+/* Where the last part of a path leads as a symbolic link; inside root, below 0: ours. The size of
+ * the NUL-terminated target; below 1: it is none, or has no room. */
+ssize_t symint_read_link_in(int root, const char *path, char *target, size_t room);
 
 /* A handle (O_PATH) for a path inside a folder, which symbolic links and `..` do not leave.
  * `by_hand` leaves out the system call that can do this (Linux 5.6). -1 with errno. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Perf maps of processes: which file is a process's own, read when a query first needs it. Folders
- * that the user names are taken at their word. /tmp is everyone's and outlives processes and often
+ * and archives that the user names are taken at their word. /tmp is everyone's and outlives processes and often
  * boots, so a map there must have been written while the capture's process was there.
  */
 #include "context.h"
@@ -89,9 +89,9 @@ static bool is_stale(const struct search *s, const struct stat *st)
     }
 }
 
-/* Uses the map at a path (in a root, when that is not NULL). `shown` is the path that users see,
+/* Uses the map at a path in a root. `shown` is the path that users see,
  * in the arena. 1: this is the file, whatever came of reading it; 0: go on; SYM_ERR_NOMEM. */
-static int try_map(struct search *s, const char *root, const char *path, const char *shown,
+static int try_map(struct search *s, struct symint_root root, const char *path, const char *shown,
                    bool vouched)
 {
     struct symint_process *p = s->p;
@@ -99,10 +99,10 @@ static int try_map(struct search *s, const char *root, const char *path, const c
     struct stat st;
     int error;
     int fd;
-    int rc = symint_open_regular(root, path, &fd, &miss, &error);
+    int rc = symint_root_open_regular(root, path, &fd, &miss, &error);
     if (rc != 0)
         return rc;
-    bool known = fd >= 0 ? fstat(fd, &st) == 0 : root == NULL && stat(path, &st) == 0;
+    bool known = fd >= 0 ? fstat(fd, &st) == 0 : root.path == NULL && stat(path, &st) == 0;
     if (miss != SYM_MISS_NO_FILE && !vouched && known && is_stale(s, &st))
         miss = SYM_MISS_STALE;
     if (miss == SYM_MISS_NO_FILE || miss == SYM_MISS_STALE) {
@@ -133,7 +133,7 @@ static char *map_path(struct search *s, const char *root, const char *folder, in
 static int try_folder(struct search *s, const char *folder, int32_t pid, bool vouched)
 {
     const char *path = map_path(s, "", folder, pid);
-    return path == NULL ? SYM_ERR_NOMEM : try_map(s, NULL, path, path, vouched);
+    return path == NULL ? SYM_ERR_NOMEM : try_map(s, symint_in_folder(NULL), path, path, vouched);
 }
 
 /* As try_map, for /tmp in the root of a live process that is not ours. When we may not go there,
@@ -147,7 +147,7 @@ static int try_root(struct search *s)
         note_miss(s->p, SYM_MISS_UNREADABLE, path);
         rc = 0;
     } else if (path != NULL) {
-        rc = try_map(s, root, path + strlen(root), path, false);
+        rc = try_map(s, symint_in_folder(root), path + strlen(root), path, false);
     }
     free(root);
     return rc;
@@ -167,6 +167,24 @@ static int try_tmp(struct search *s)
     return rc != 0 ? rc : try_folder(s, "/tmp", pid, false);
 }
 
+/* As try_map, for what archives have of a capture; id NULL: of whatever they are used with. */
+static int try_archives(struct search *s, int32_t pid, const char *id)
+{
+    const struct symint_search_options *o = &s->c->search;
+    char folder[128] = "";
+    int rc = 0;
+    if (id != NULL)
+        snprintf(folder, sizeof(folder), "/captures/%.64s", id);
+    for (size_t i = 0; i < o->archive_count && rc == 0; i++) {
+        const char *root = symint_archive_path(o->archives[i]);
+        const char *path = map_path(s, root, folder, pid);
+        rc = path == NULL
+                 ? SYM_ERR_NOMEM
+                 : try_map(s, symint_in_archive(o->archives[i]), path + strlen(root), path, true);
+    }
+    return rc;
+}
+
 static bool is_tmp(const char *folder)
 {
     struct stat tmp;
@@ -181,8 +199,10 @@ static int load_map(struct search *s)
     const struct sym_options *o = &s->c->options;
     int32_t pid = s->p->pid;
     int rc = 0;
-    for (size_t i = 0; i < o->symbol_dir_count && rc == 0; i++)
-        rc = try_folder(s, o->symbol_dirs[i], pid, true);
+    if (s->c->capture.id != NULL)
+        rc = try_archives(s, pid, s->c->capture.id);
+    if (rc == 0)
+        rc = try_archives(s, pid, NULL);
     if (rc == 0 && o->perf_map_dir != NULL) {
         rc = try_folder(s, o->perf_map_dir, pid, true);
     } else if (rc == 0) {

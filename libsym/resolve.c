@@ -3,9 +3,12 @@
  * Lookups: the one place that knows the order in which names are looked for. Every answer is kept
  * until the context is freed, so equal questions cost one hash lookup.
  */
+#include "chain.h"
 #include "context.h"
 #include "demangle.h"
+#include "facts.h"
 #include "python.h"
+#include "resolve_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@
 /* What an answer depends on decides its key. */
 enum answer_kind {
     ANSWER_FILE,    /* file, segment, rel */
+    ANSWER_PACKED,  /* file, what of it is mapped, rel */
     ANSWER_NATIVE,  /* file, rel */
     ANSWER_JIT,     /* module, abs */
     ANSWER_PERF,    /* module or none, process, abs */
@@ -57,23 +61,34 @@ static bool recall(struct sym_context *c, struct symint_answer *key)
     return true;
 }
 
+/* Room for that many more answers. */
+static int reserve_answers(struct sym_context *c, size_t more)
+{
+    size_t capacity = c->answer_capacity == 0 ? 1024 : c->answer_capacity;
+    while (c->answer_count + more > capacity / 8 * 5)
+        capacity *= 2;
+    if (capacity == c->answer_capacity)
+        return 0;
+    struct symint_answer *old = c->answers;
+    size_t old_capacity = c->answer_capacity;
+    struct symint_answer *answers = symint_table_alloc(capacity, sizeof(*answers));
+    if (answers == NULL)
+        return SYM_ERR_NOMEM;
+    memset(answers, 0, capacity * sizeof(*answers));
+    c->answers = answers;
+    c->answer_capacity = capacity;
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].frames != NULL)
+            answers[answer_slot(c, &old[i])] = old[i];
+    free(old);
+    return 0;
+}
+
 static int remember(struct sym_context *c, const struct symint_answer *answer)
 {
-    if (c->answer_count >= c->answer_capacity / 8 * 5) {
-        size_t capacity = c->answer_capacity == 0 ? 1024 : c->answer_capacity * 2;
-        struct symint_answer *old = c->answers;
-        size_t old_capacity = c->answer_capacity;
-        struct symint_answer *answers = symint_table_alloc(capacity, sizeof(*answers));
-        if (answers == NULL)
-            return SYM_ERR_NOMEM;
-        memset(answers, 0, capacity * sizeof(*answers));
-        c->answers = answers;
-        c->answer_capacity = capacity;
-        for (size_t i = 0; i < old_capacity; i++)
-            if (old[i].frames != NULL)
-                answers[answer_slot(c, &old[i])] = old[i];
-        free(old);
-    }
+    int rc = reserve_answers(c, 1);
+    if (rc != 0)
+        return rc;
     c->answers[answer_slot(c, answer)] = *answer;
     c->answer_count++;
     return 0;
@@ -234,27 +249,8 @@ static int answer_ksymbol(struct lookup *l, uint32_t event)
     return remember_frame(l->c, &l->answer, &f);
 }
 
-/* The name of a symbol with its module behind one blank, however the file had it. */
-static struct symint_text *kernel_name(struct sym_context *c, const struct symint_kernel_symbol *s)
-{
-    if (s->owner_size == 0)
-        return symint_intern_name(&c->strings, s->name, s->name_size);
-    size_t size = s->name_size + 1 + s->owner_size;
-    char *name = malloc(size);
-    if (name == NULL)
-        return NULL;
-    memcpy(name, s->name, s->name_size);
-    name[s->name_size] = ' ';
-    memcpy(name + s->name_size + 1, s->owner, s->owner_size);
-    struct symint_text *t = symint_intern_name(&c->strings, name, size);
-    free(name);
-    return t;
-}
-
 static int answer_kernel(struct lookup *l)
 {
-    const struct symint_kernel *k = &l->c->kernel;
-    struct symint_kernel_symbol symbol;
     uint32_t event;
     switch (symint_ksymbols_find(&l->c->ksymbols, l->query->abs, l->query->time, &event)) {
     case SYMINT_KSYMBOL_NAMED:
@@ -266,22 +262,19 @@ static int answer_kernel(struct lookup *l)
     }
     if (l->c->kernel_state != SYM_KERNEL_OK)
         return answer_address(l, SYM_MISS_KERNEL);
-    if (!symint_kernel_find(k, l->query->abs, &symbol))
-        return answer_address(l, SYM_MISS_NO_SYMBOL);
     uint64_t shift = l->module != NULL ? l->query->abs - l->query->rel : 0;
     l->answer = answer_key(ANSWER_KERNEL, l->who, symint_mix(shift) ^ l->c->kernel_generation,
                            l->query->abs);
     if (recall(l->c, &l->answer))
         return 0;
-    struct symint_text *t = kernel_name(l->c, &symbol);
-    if (t == NULL)
-        return SYM_ERR_NOMEM;
-    struct sym_frame f = blank_frame(l);
-    f.origin = k->sysmap ? SYM_ORIGIN_SYSMAP : SYM_ORIGIN_KALLSYMS;
-    f.flags |= k->sysmap ? SYM_FLAG_UNVERIFIED : 0;
-    f.name = t->text;
-    set_start(&f, l->query->abs - symbol.start);
-    return remember_frame(l->c, &l->answer, &f);
+    struct sym_frame blank = blank_frame(l);
+    int rc = symint_kernel_frames(l->c, &blank, l->query->abs, l->module, &l->answer.frames,
+                                  &l->answer.count);
+    if (rc != 0)
+        return rc;
+    if (l->answer.count == 0)
+        return answer_address(l, SYM_MISS_NO_SYMBOL);
+    return remember(l->c, &l->answer);
 }
 
 static void set_python_flags(const struct lookup *l, struct sym_frame *f)
@@ -289,19 +282,6 @@ static void set_python_flags(const struct lookup *l, struct sym_frame *f)
     const char *name = f->raw_name != NULL ? f->raw_name : f->name;
     if (l->module->python_runtime && name != NULL && symint_is_python_eval(name))
         f->flags |= SYM_FLAG_PYTHON_EVAL;
-}
-
-/* Display and raw name from a linkage name. */
-static int set_linkage_name(struct sym_context *c, struct sym_frame *f, const char *name,
-                            size_t size)
-{
-    struct symint_text *t = symint_intern_name(&c->strings, name, size);
-    const char *display = t != NULL ? symint_display(&c->strings, t, c->options.demangle) : NULL;
-    if (display == NULL)
-        return SYM_ERR_NOMEM;
-    f->name = display;
-    f->raw_name = display == t->text ? NULL : t->text;
-    return 0;
 }
 
 /* `NAME@plt`, with NAME readable. */
@@ -345,9 +325,81 @@ static int set_symbol(const struct lookup *l, struct sym_frame *f,
     if (symbol->origin == SYM_ORIGIN_PLT)
         rc = set_stub_name(l->c, f, symbol->name, symbol->name_size);
     else
-        rc = set_linkage_name(l->c, f, symbol->name, symbol->name_size);
+        rc = symint_set_linkage_name(l->c, f, symbol->name, symbol->name_size);
     set_python_flags(l, f);
     return rc;
+}
+
+/* The frames of what is known of the address. */
+static int frames_of(struct lookup *l, const struct symint_facts *facts)
+{
+    struct symint_physical p = {.blank = blank_frame(l),
+                                .vaddr = facts->vaddr,
+                                .symbol_start = facts->symbol.start,
+                                .has_symbol = facts->symbol.name != NULL,
+                                .dwarf_origin = SYM_ORIGIN_DWARF};
+    int rc = 0;
+    p.frame = p.blank;
+    p.blank.flags |= facts->chain_unverified ? SYM_FLAG_UNVERIFIED : 0;
+    if (facts->has_symbol) {
+        p.frame.flags |= facts->symbol_unverified ? SYM_FLAG_UNVERIFIED : 0;
+        rc = set_symbol(l, &p.frame, &facts->symbol, facts->vaddr - facts->symbol.start);
+    } else {
+        p.frame.miss = SYM_MISS_NO_SYMBOL;
+    }
+    return rc == 0
+               ? symint_chain_frames(l->c, &facts->chain, &p, &l->answer.frames, &l->answer.count)
+               : rc;
+}
+
+/* An address of the module's file, as its symbols and debug information have it. */
+static int answer_image(struct lookup *l, struct symint_image *image)
+{
+    const struct sym_options *o = &l->c->options;
+    struct symint_dwarf_want want = {.inlines = !o->no_inlines, .lines = !o->no_lines};
+    struct symint_facts facts;
+    int rc = symint_facts_in_image(l->c, l->module, image, &want, l->query->rel, &facts);
+    if (rc == 0) {
+        struct sym_frame f = blank_frame(l);
+        f.miss = SYM_MISS_OUTSIDE;
+        return remember_frame(l->c, &l->answer, &f);
+    }
+    if (rc > 0)
+        rc = frames_of(l, &facts);
+    if (rc == 0 && image->located.dwarf != NULL)
+        symint_image_account(&l->c->registry, image);
+    return rc == 0 ? remember(l->c, &l->answer) : rc;
+}
+
+/* What packed symbols are asked for. */
+enum packed_part {
+    PACKED_NAMED, /* what they have of that very address, with a name, or that it has none */
+    PACKED_EXACT, /* without one, too */
+    PACKED_AROUND /* the function around it */
+};
+
+/* 1 and the answer is there; 0: packed symbols have nothing. */
+static int try_packed(struct lookup *l, enum packed_part part)
+{
+    struct symint_module *m = l->module;
+    struct symint_facts facts;
+    int rc = symint_module_load_packed(&l->c->registry, &l->c->strings, m, &l->c->search);
+    if (rc <= 0)
+        return rc;
+    l->answer =
+        answer_key(ANSWER_PACKED, m->file,
+                   symint_mix(m->file_offset ^ symint_mix(m->end - m->start)), l->query->rel);
+    if (recall(l->c, &l->answer))
+        return 1;
+    rc = symint_facts_in_packed(l->c, m, part != PACKED_AROUND, false, l->query->rel, &facts);
+    if (rc <= 0)
+        return rc;
+    if (part == PACKED_NAMED && !symint_facts_named(&facts) && !facts.final)
+        return 0;
+    rc = frames_of(l, &facts);
+    if (rc == 0)
+        rc = remember(l->c, &l->answer);
+    return rc == 0 ? 1 : rc;
 }
 
 static int answer_file(struct lookup *l)
@@ -355,6 +407,9 @@ static int answer_file(struct lookup *l)
     struct symint_registry *r = &l->c->registry;
     struct symint_module *m = l->module;
     const struct symint_file *file = r->files[m->file];
+    int rc = try_packed(l, PACKED_NAMED);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
     /* Most questions were asked before: those need no index. */
     bool known = file->image != NULL && m->placed == file->image->serial;
     uint64_t place = (uint64_t)file->generation << 32 | m->place.segment;
@@ -364,30 +419,18 @@ static int answer_file(struct lookup *l)
         if (recall(l->c, &l->answer))
             return 0;
     }
-    const struct symint_image *image = symint_module_load(r, &l->c->strings, m, &l->c->search);
+    struct symint_image *image = symint_module_load(r, &l->c->strings, m, &l->c->search);
     if (image == NULL)
         return SYM_ERR_NOMEM;
-    if (image->located.elf == NULL)
-        return answer_address(l, image->located.miss);
+    if (image->located.elf == NULL) {
+        rc = try_packed(l, PACKED_EXACT);
+        if (rc == 0)
+            rc = try_packed(l, PACKED_AROUND);
+        return rc == 0 ? answer_address(l, image->located.miss) : rc < 0 ? rc : 0;
+    }
     place = (uint64_t)file->generation << 32 | m->place.segment;
     l->answer = answer_key(ANSWER_FILE, m->file, place ^ symint_mix(m->place.shift), l->query->rel);
-    if (recall(l->c, &l->answer))
-        return 0;
-    struct sym_frame f = blank_frame(l);
-    uint32_t number;
-    uint64_t vaddr;
-    if (!symint_elf_vaddr(image->located.elf, l->query->rel, &m->place, &vaddr)) {
-        f.miss = SYM_MISS_OUTSIDE;
-    } else if ((number = symint_elf_find(image->located.elf, vaddr)) == SYMINT_NO_SYMBOL) {
-        f.miss = SYM_MISS_NO_SYMBOL;
-    } else {
-        struct symint_symbol symbol = symint_elf_symbol(image->located.elf, number);
-        int rc = set_symbol(l, &f, &symbol, vaddr - symbol.start);
-        if (rc != 0)
-            return rc;
-        f.flags |= image->located.unverified ? SYM_FLAG_UNVERIFIED : 0;
-    }
-    return remember_frame(l->c, &l->answer, &f);
+    return recall(l->c, &l->answer) ? 0 : answer_image(l, image);
 }
 
 /* ---- the caller's own symbolizer ---- */
@@ -420,7 +463,7 @@ static int copy_native_frame(struct lookup *l, const struct sym_frame *from, str
     if (rc != 0)
         return rc;
     if (from->name == NULL && from->raw_name != NULL) {
-        rc = set_linkage_name(c, to, from->raw_name, strlen(from->raw_name));
+        rc = symint_set_linkage_name(c, to, from->raw_name, strlen(from->raw_name));
     } else {
         rc = copy_text(c, from->name, &to->name);
         if (rc == 0)
@@ -576,6 +619,47 @@ static int sort_queries(const struct sym_query *queries, uint32_t count, struct 
     return rc != 0 ? rc : symint_sort_pairs(order, count);
 }
 
+#define MIN_GROUP 64 /* queries of a module that are worth being grouped */
+
+/* Debug information is read unit by unit, and the code of one unit lies in several places: cold code, what runs at the
+ * start, the rest. Where something is wrong the order stays as it is. */
+static void group_by_unit(struct sym_context *c, const struct sym_query *queries,
+                          struct symint_pair *order, uint32_t count)
+{
+    const struct sym_query *first = &queries[order[0].value];
+    struct symint_module *m =
+        first->module < c->registry.count ? &c->registry.modules[first->module] : NULL;
+    if (m == NULL || count < MIN_GROUP || m->kernel || m->jit || m->anonymous || first->kernel ||
+        c->options.native != NULL || c->options.no_native)
+        return;
+    /* What is packed needs no order, and often is all. */
+    if (symint_module_load_packed(&c->registry, &c->strings, m, &c->search) != 0)
+        return;
+    const struct symint_image *image = symint_module_load(&c->registry, &c->strings, m, &c->search);
+    if (image == NULL || image->located.elf == NULL || image->located.dwarf == NULL)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sym_query *q = &queries[order[i].value];
+        uint64_t vaddr;
+        bool inside =
+            symint_elf_vaddr(image->located.elf, q->rel - q->return_address, &m->place, &vaddr);
+        order[i].key = inside ? symint_dwarf_unit(image->located.dwarf, vaddr) : UINT32_MAX;
+    }
+    (void)symint_sort_pairs(order, count); /* without memory it stays as it was */
+}
+
+/* The same for each module of a batch, which is sorted by module. */
+static void group_modules(struct sym_context *c, const struct sym_query *queries,
+                          struct symint_pair *order, uint32_t count)
+{
+    for (uint32_t begin = 0, end; begin < count; begin = end) {
+        uint64_t module = order[begin].key;
+        for (end = begin; end < count && order[end].key == module;)
+            end++;
+        group_by_unit(c, queries, order + begin, end - begin);
+    }
+}
+
 #define BATCH ((size_t)1 << 20) /* sorted at a time: 32 MiB */
 
 int sym_resolve_many(struct sym_context *c, const struct sym_query *queries, size_t count,
@@ -592,6 +676,14 @@ int sym_resolve_many(struct sym_context *c, const struct sym_query *queries, siz
     for (size_t at = 0; at < count && rc == 0; at += most) {
         uint32_t n = (uint32_t)(count - at < most ? count - at : most);
         rc = sort_queries(queries + at, n, order);
+        uint32_t distinct = 0;
+        for (uint32_t i = 0; i < n && rc == 0; i++)
+            distinct += i == 0 || !same_query(&queries[at + order[i].value],
+                                              &queries[at + order[i - 1].value]);
+        if (rc == 0 && distinct > c->answer_count)
+            rc = reserve_answers(c, distinct - c->answer_count);
+        if (rc == 0)
+            group_modules(c, queries + at, order, n);
         if (rc != 0)
             symint_fail_plain(c, rc);
         for (uint32_t i = 0; i < n && rc == 0; i++) {

@@ -49,11 +49,10 @@ static void emit(struct symint_segments *s, uint64_t start, uint32_t owner)
     s->count++;
 }
 
-/* Without a branch on the comparison: half of those would be mispredicted. */
-uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address)
+/* The segment that contains an address, which is not below the first. Without a branch on the comparison: half of those
+ * would be mispredicted. */
+static size_t find_segment(const struct symint_segments *s, uint64_t address)
 {
-    if (s->count == 0 || address < s->start[0])
-        return SYMINT_NO_OWNER;
     const uint64_t *base = s->start;
     size_t left = s->count;
     while (left > 1) {
@@ -61,7 +60,22 @@ uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address)
         base = base[half] <= address ? base + half : base;
         left -= half;
     }
-    return s->owner[base - s->start];
+    return (size_t)(base - s->start);
+}
+
+uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address)
+{
+    if (s->count == 0 || address < s->start[0])
+        return SYMINT_NO_OWNER;
+    return s->owner[find_segment(s, address)];
+}
+
+void symint_segments_bounds(const struct symint_segments *s, uint64_t address, uint64_t *start,
+                            uint64_t *end)
+{
+    size_t i = find_segment(s, address);
+    *start = s->start[i];
+    *end = i + 1 < s->count ? s->start[i + 1] : UINT64_MAX;
 }
 
 int symint_sweep_start(struct symint_sweep *w, struct symint_segments *out, size_t ranges)

@@ -21,6 +21,9 @@ void symint_segments_free(struct symint_segments *s);
 /* To be called when nothing is added any more and they are kept for long: gives back memory. */
 void symint_segments_settle(struct symint_segments *s);
 uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address);
+/* The segment that contains an address which has an owner. */
+void symint_segments_bounds(const struct symint_segments *s, uint64_t address, uint64_t *start,
+                            uint64_t *end);
 
 /* Builds segments from ranges that arrive in order of ascending start and, at one start,
  * descending end. At each address the range that arrived last among those that contain it owns

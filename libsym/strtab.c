@@ -5,11 +5,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 /* An arena's first chunk; each is eight times the one before it, up to a huge page. */
 #define MIN_CHUNK_SIZE ((size_t)64 * 1024)
 #define ALIGNMENT sizeof(max_align_t)
+#define MAX_NAME ((size_t)128 * 1024)
 
 #define HUGE_PAGE ((size_t)2 * 1024 * 1024)
 
@@ -172,14 +174,31 @@ void symint_arena_free(struct symint_arena *a)
     a->chunk_size = 0;
 }
 
+__extension__ typedef unsigned __int128 uint128;
+
+uint64_t symint_random_seed(void)
+{
+    /* 16 bytes that the kernel drew for this process. */
+    uintptr_t random = getauxval(AT_RANDOM);
+    const void *bytes = NULL;
+    uint64_t seed = 0;
+    memcpy(&bytes, &random, sizeof(bytes));
+    if (bytes != NULL)
+        memcpy(&seed, bytes, sizeof(seed));
+    return seed;
+}
+
+/* Folds products of 128 bits with a factor that nobody can guess. In plain ones two words that differ in their top bits
+ * differ in a few known bits, whatever the seed, and the next words could make up for that. */
 static uint64_t hash_bytes(uint64_t seed, const char *text, size_t size)
 {
+    uint64_t factor = symint_mix(seed) | 1;
     uint64_t h = seed ^ size;
     uint64_t word;
     for (; size >= sizeof(word); text += sizeof(word), size -= sizeof(word)) {
         memcpy(&word, text, sizeof(word));
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
+        uint128 product = (uint128)(h ^ word) * factor;
+        h = (uint64_t)product ^ (uint64_t)(product >> 64);
     }
     word = 0;
     if (size > 0)
@@ -235,6 +254,7 @@ struct symint_text *symint_intern(struct symint_strings *s, const char *text, si
 
 struct symint_text *symint_intern_name(struct symint_strings *s, const char *text, size_t size)
 {
+    size = size < MAX_NAME ? size : MAX_NAME;
     if (size == 0 || memchr(text, '\0', size) == NULL)
         return symint_intern(s, text, size);
     char *clean = malloc(size);

@@ -56,9 +56,12 @@ struct symint_strings {
     size_t scratch_capacity;
 };
 
+/* A seed that nobody can guess. */
+uint64_t symint_random_seed(void);
 /* The text's one entry; NULL: out of memory. Bytes are kept as they are. */
 struct symint_text *symint_intern(struct symint_strings *s, const char *text, size_t size);
-/* The same for a name that is handed out as a C string: each NUL in it becomes a blank. */
+/* The same for a name that is handed out as a C string: each NUL in it becomes a blank, and it is cut behind 128 KiB,
+ * which is more than any that is put together from names has. */
 struct symint_text *symint_intern_name(struct symint_strings *s, const char *text, size_t size);
 void symint_strings_free(struct symint_strings *s);
 

@@ -1,8 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* The words for every code, state, reason and origin of the API, and for what was compiled in. Needs nothing else of the
  * library: a program that asks for no names gets no more than this. */
-#include "debuginfo.h"
 #include "spool/sym.h"
+
+#ifdef SPOOL_HAVE_LZMA
+#define LZMA_WORD " lzma"
+#else
+#define LZMA_WORD ""
+#endif
+#ifdef SPOOL_HAVE_ZSTD
+#define ZSTD_WORD " zstd"
+#else
+#define ZSTD_WORD ""
+#endif
+#ifdef SPOOL_HAVE_LIBDEFLATE
+#define LIBDEFLATE_WORD " libdeflate"
+#else
+#define LIBDEFLATE_WORD ""
+#endif
+#ifdef SPOOL_HAVE_DEBUGINFOD
+#define DEBUGINFOD_WORD " debuginfod"
+#else
+#define DEBUGINFOD_WORD ""
+#endif
 
 static const struct {
     int code;
@@ -126,5 +146,7 @@ const char *sym_origin_text(enum sym_origin origin)
 
 const char *sym_features(void)
 {
-    return SYMINT_HAVE_LZMA ? "lzma" : "";
+    /* Each word with a blank in front of it; the first one's is skipped. */
+    static const char words[] = LZMA_WORD ZSTD_WORD LIBDEFLATE_WORD DEBUGINFOD_WORD;
+    return words[0] == ' ' ? words + 1 : words;
 }

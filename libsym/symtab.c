@@ -132,10 +132,15 @@ static uint32_t section_of(const struct table *t, uint64_t i, const Elf64_Sym *s
     return s->st_shndx < SHN_LORESERVE ? s->st_shndx : SHN_UNDEF;
 }
 
-static uint64_t value_of(const struct symint_elf *e, const Elf64_Sym *s)
+static uint64_t value_of(const struct table *t, uint32_t section, const Elf64_Sym *s)
 {
+    const struct symint_elf *e = t->from;
     bool thumb = e->machine == EM_ARM && ELF64_ST_TYPE(s->st_info) != STT_NOTYPE;
-    return thumb ? s->st_value & ~(uint64_t)1 : s->st_value;
+    uint64_t value = thumb ? s->st_value & ~(uint64_t)1 : s->st_value;
+    /* In a relocatable file it is relative to the section. */
+    return e->relocatable && e->sections != NULL && section < e->section_count
+               ? value + e->sections[section].addr
+               : value;
 }
 
 /* Whether a symbol may name code, and where it begins in the terms of its own file. */
@@ -154,13 +159,14 @@ static bool keep_symbol(const struct symint_elf *names, const struct table *t, u
     if (text[0] == '\0' || (text[0] == '.' && text[1] == 'L') || is_mapping_symbol(e, text))
         return false;
     uint64_t limit;
-    *value = value_of(e, &s);
+    *value = value_of(t, section, &s);
     if (find_limit(t, section, *value, &limit))
         return true;
     /* Tools that move code (BOLT) leave section numbers behind that are no longer right; a function
      * with a size is believed all the same. */
-    return function && s.st_size > 0 && e->sections != NULL && section < e->section_count &&
-           e->sections[section].executable && find_segment_end(e, *value, &limit);
+    return function && s.st_size > 0 && !e->relocatable && e->sections != NULL &&
+           section < e->section_count && e->sections[section].executable &&
+           find_segment_end(e, *value, &limit);
 }
 
 /* A symbol that was kept. */
@@ -169,11 +175,12 @@ static struct candidate read_symbol(const struct table *t, uint64_t i)
     const struct symint_elf *e = t->from;
     const Elf64_Sym s = raw_symbol(t, i);
     uint8_t bind = ELF64_ST_BIND(s.st_info);
-    uint64_t start = value_of(e, &s) + t->bias;
+    uint32_t section = section_of(t, i, &s);
+    uint64_t start = value_of(t, section, &s) + t->bias;
     return (struct candidate){
         .start = start,
         .end = s.st_size > UINT64_MAX - start ? UINT64_MAX : start + s.st_size,
-        .section = section_of(t, i, &s),
+        .section = section,
         .name = s.st_name,
         .local = bind != STB_GLOBAL && bind != STB_WEAK && bind != STB_GNU_UNIQUE,
         .weak = bind == STB_WEAK,
@@ -205,6 +212,32 @@ static size_t underscores(struct name n)
     return count;
 }
 
+/* The old wrappers of system calls: SyS_read beside sys_read. */
+static bool is_wrapper(struct name n)
+{
+    return (n.size > 4 && memcmp(n.text, "SyS_", 4) == 0) ||
+           (n.size > 11 && memcmp(n.text, "compat_SyS_", 11) == 0);
+}
+
+/* The same for a kernel: as kernel.c chooses among lines of kallsyms. */
+static bool better_in_kernel(const struct candidate *a, const struct candidate *b, struct name x,
+                             struct name y)
+{
+    if (a->weak != b->weak)
+        return a->weak < b->weak;
+    if (a->local != b->local)
+        return a->local < b->local;
+    size_t x_underscores = underscores(x);
+    size_t y_underscores = underscores(y);
+    if (x_underscores != y_underscores)
+        return x_underscores < y_underscores;
+    if (x.size != y.size)
+        return x.size > y.size;
+    if (is_wrapper(x) != is_wrapper(y))
+        return is_wrapper(y);
+    return memcmp(x.text, y.text, x.size) < 0;
+}
+
 /* Whether a is the better name of two that cover the same bytes; symbolization.md section 5,
  * "Same address". Nothing here may depend on the order of the table. */
 static bool better(const struct symint_elf *e, uint8_t source, const struct candidate *a,
@@ -212,6 +245,8 @@ static bool better(const struct symint_elf *e, uint8_t source, const struct cand
 {
     if (a->notype != b->notype)
         return a->notype < b->notype;
+    if (e->kernel)
+        return better_in_kernel(a, b, name_of(e, source, a->name), name_of(e, source, b->name));
     if (a->local != b->local)
         return a->local < b->local;
     struct name x = name_of(e, source, a->name);
@@ -457,16 +492,15 @@ static const struct segment *code_segment(const struct symint_elf *e, uint32_t k
     return NULL;
 }
 
-/* How far the code of a file lies above where its debug file says: prelink moves files. False when
- * they are not the same code after all. Only code is compared: tools like patchelf add segments. */
-static bool find_bias(const struct symint_elf *e, const struct symint_elf *from, uint64_t *bias)
+/* Only code is compared: tools like patchelf add segments. */
+bool symint_elf_bias(const struct symint_elf *e, const struct symint_elf *debug, uint64_t *bias)
 {
     *bias = 0;
-    if (e == from || code_segment(from, 0) == NULL)
+    if (e == debug || code_segment(debug, 0) == NULL)
         return true;
     for (uint32_t k = 0;; k++) {
         const struct segment *here = code_segment(e, k);
-        const struct segment *there = code_segment(from, k);
+        const struct segment *there = code_segment(debug, k);
         if (here == NULL || there == NULL)
             return here == there;
         if (here->memory_size != there->memory_size)
@@ -493,7 +527,7 @@ int symint_symtab_read(struct symint_elf *e, const struct symint_elf *from, uint
 
     *index = (struct symint_segments){0};
     *miss = SYM_MISS_DAMAGED;
-    if (!find_bias(e, from, &t.bias))
+    if (!symint_elf_bias(e, from, &t.bias))
         return 0;
     *miss = SYM_MISS_NO_SYMBOLS;
     int rc = symint_symtab_place(from, source, &place);

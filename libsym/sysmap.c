@@ -100,7 +100,7 @@ static bool is_release(const char *release)
 }
 
 /* Tries one file. *state NONE: it is not there or no map. */
-static int try_file(struct symint_kernel *k, const char *sysroot, const char *path,
+static int try_file(struct symint_kernel *k, struct symint_root root, const char *path,
                     const struct sym_kernel *kernel, enum sym_kernel_state *state)
 {
     int fd;
@@ -109,8 +109,9 @@ static int try_file(struct symint_kernel *k, const char *sysroot, const char *pa
     char *text;
     size_t size;
     const char *why;
+    const char *archive = root.archive != NULL ? root.path : "";
     *state = SYM_KERNEL_NONE;
-    int rc = symint_open_regular(sysroot, path, &fd, &miss, &error);
+    int rc = symint_root_open_regular(root, path, &fd, &miss, &error);
     if (rc != 0 || fd < 0)
         return rc;
     rc = symint_read_all(fd, MAX_MAP, &text, &size);
@@ -121,15 +122,15 @@ static int try_file(struct symint_kernel *k, const char *sysroot, const char *pa
     if (rc != 0)
         return rc;
     if (*state == SYM_KERNEL_OK)
-        snprintf(k->detail, sizeof(k->detail), "%.256s: shifted by 0x%llx", path,
+        snprintf(k->detail, sizeof(k->detail), "%.256s%.256s: shifted by 0x%llx", archive, path,
                  (unsigned long long)k->shift);
     else if (*state == SYM_KERNEL_UNKNOWN_SHIFT)
-        snprintf(k->detail, sizeof(k->detail), "%.256s: %s", path, why);
+        snprintf(k->detail, sizeof(k->detail), "%.256s%.256s: %s", archive, path, why);
     return 0;
 }
 
 int symint_sysmap_load(struct symint_kernel *k, const struct sym_kernel *kernel,
-                       const struct sym_options *options, enum sym_kernel_state *state)
+                       const struct symint_search_options *options, enum sym_kernel_state *state)
 {
     /* A folder and what stands on both sides of the release. */
     static const char *const places[][2] = {{"/boot/System.map-", ""},
@@ -137,6 +138,7 @@ int symint_sysmap_load(struct symint_kernel *k, const struct sym_kernel *kernel,
                                             {"/lib/modules/", "/build/System.map"},
                                             {"/usr/lib/debug/boot/System.map-", ""},
                                             {"/usr/lib/debug/lib/modules/", "/System.map"}};
+    static const char *const archived[2] = {"/System.map-", ""};
     const size_t place_count = sizeof(places) / sizeof(places[0]);
     const char *release = kernel->release;
     char unknown[sizeof(k->detail)] = "";
@@ -148,17 +150,15 @@ int symint_sysmap_load(struct symint_kernel *k, const struct sym_kernel *kernel,
         snprintf(k->detail, sizeof(k->detail), "the recorded release is no name of one");
         return 0;
     }
-    size_t dirs = options->symbol_dir_count;
-    for (size_t i = 0; i < dirs + place_count; i++) {
-        char path[4096];
-        bool own = i < dirs;
-        int n =
-            own ? snprintf(path, sizeof(path), "%s/System.map-%s", options->symbol_dirs[i], release)
-                : snprintf(path, sizeof(path), "%s%s%s", places[i - dirs][0], release,
-                           places[i - dirs][1]);
-        if (n >= (int)sizeof(path))
-            continue;
-        int rc = try_file(k, own ? NULL : options->sysroot, path, kernel, state);
+    size_t archives = options->archive_count;
+    for (size_t i = 0; i < archives + place_count; i++) {
+        char path[512];
+        bool own = i < archives;
+        const char *const *place = own ? archived : places[i - archives];
+        snprintf(path, sizeof(path), "%s%s%s", place[0], release, place[1]);
+        int rc = try_file(
+            k, own ? symint_in_archive(options->archives[i]) : symint_in_folder(options->sysroot),
+            path, kernel, state);
         if (rc != 0 || *state == SYM_KERNEL_OK)
             return rc;
         if (*state == SYM_KERNEL_UNKNOWN_SHIFT && unknown[0] == '\0')
@@ -171,7 +171,7 @@ int symint_sysmap_load(struct symint_kernel *k, const struct sym_kernel *kernel,
     } else {
         snprintf(k->detail, sizeof(k->detail),
                  "no System.map of %s in /boot, /lib/modules/%s and /usr/lib/debug%s", release,
-                 release, dirs > 0 ? ", nor in the symbol folders" : "");
+                 release, archives > 0 ? ", nor in the symbol folders" : "");
     }
     return 0;
 }

@@ -42,6 +42,7 @@ cat >table <<'END'
 --demangle=none
 --unresolved=module
 --unresolved=module --fold-recursion
+--trim-path /usr/=/ --trim-path=/=x/y --no-inlines
 --no-symbols
 --no-symbols --unresolved=module
 --no-kernel-symbols
@@ -124,6 +125,10 @@ fixture() {
             done
         done
         number=$((number + 1))
+        # With sanitizers every other row, one half here and the other there: any options work alike on each fixture.
+        case ${SANITIZE_FLAGS:+$fixture-$((number % 2))} in ladder-O2-0 | python-1) continue ;; esac
+        # Of fixtures that are like others but for a few records, two rows of three, in turn.
+        case $fixture-$(((number + fixtures) % 3)) in ladders-0 | basic-deep-0 | churn-unpinned-0 | backwards-0) continue ;; esac
         row=$fixture/$number
         one_row "${options[@]}"
     done <table

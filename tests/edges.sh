@@ -20,19 +20,24 @@ includes() { # PATTERN FOLDER...: #include lines whose file matches the pattern
 refuse "libsym must not know spools" "$(includes 'spool/(spool|record)\.h' libsym)"
 refuse "librecord must not know symbols" "$(includes 'spool/sym\.h' librecord)"
 refuse "libspool must know neither symbols nor recording" "$(includes 'spool/(sym|record)\.h' libspool)"
-refuse "only elf.c, locate.c and dwarf.c may include elfutils" "$(
-    includes '(libelf|gelf|dwarf|elfutils/.*|libdw|libdwfl)\.h' lib* tools |
-        grep -vE '^libsym/(elf|locate|dwarf)\.[ch]:'
+refuse "nothing may include elfutils" "$(
+    grep -rnE --include='*.[ch]' '^[ \t]*#[ \t]*include[ \t]*(<dwarf\.h>|[\"<](libelf|gelf|elfutils/.*|libdw|libdwfl)\.h)' lib* tools
 )"
-refuse "only debuginfo.c of libsym may include zlib and liblzma" "$(
-    includes '(zlib|lzma)(/.*)?\.h' libsym | grep -v '^libsym/debuginfo\.c:'
+refuse "only debuginfo.c, unpack.c, tarinput.c and packed.c of libsym may include zlib, only the first liblzma" "$(
+    includes '(zlib|lzma)(/.*)?\.h' libsym | grep -vE '^libsym/(debuginfo\.c:|(unpack|tarinput|packed)\.c:.*zlib)'
+)"
+refuse "only unpack.c of libsym may include zstd and libdeflate" "$(
+    includes '(zstd|libdeflate)(_.*)?\.h' lib* tools | grep -v '^libsym/unpack\.c:'
 )"
 refuse "only image_section.c of librecord may include zlib" "$(
     includes 'zlib\.h' librecord | grep -v '^librecord/image_section\.c:'
 )"
-refuse "only envelope.c of spool2pprof may include protobuf-c, what it generates, or zlib" "$(
+refuse "only envelope.c of spool2pprof may include protobuf-c and what it generates; it and store_tar.c of spoolpack zlib" "$(
     includes '(protobuf-c(/.*)?|.*\.pb-c|zlib)\.h' lib* tools |
-        grep -vE '^(lib(spool|record|sym)/[a-z_]*\.c:.*zlib|tools/spool2pprof/envelope\.c:)'
+        grep -vE '^(lib(spool|record|sym)/[a-z_]*\.c:.*zlib|tools/spool2pprof/envelope\.c:|tools/spoolpack/store_tar\.c:.*zlib)'
+)"
+refuse "only hash.h of spoolpack may include nettle" "$(
+    includes 'nettle/.*\.h' lib* tools | grep -v '^tools/spoolpack/hash\.h:'
 )"
 refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
 

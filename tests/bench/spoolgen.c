@@ -17,6 +17,7 @@
 #include "spool/spool.h"
 
 #define NONE UINT32_MAX
+#define BLOCK_SAMPLES (UINT64_C(1) << 20)
 #define PERIOD_NS 1001001u /* 999 Hz */
 #define START_NS UINT64_C(5000000000)
 #define EVENT_EVERY 150u /* samples between changes of the modules, where the shape has any */
@@ -28,6 +29,7 @@
 #define JIT_SLOTS 6u
 #define JIT_SIZE UINT64_C(0x10000)
 #define JIT_SYMBOLS 16u
+#define PROGRAM_SIZE (UINT64_C(1) << 32)
 #define PIECES_MAX 3u
 /* Of a process: the stacks that do not branch off another one. The last begins at a marker. */
 #define ROOT_STACKS 16u
@@ -39,7 +41,8 @@ enum shape { SHAPE_BASIC, SHAPE_CHURN, SHAPE_UNPINNED, SHAPE_DEEP, SHAPE_JIT };
 static const char *const shape_names[] = {"basic", "churn", "unpinned", "deep", "jit"};
 
 struct options {
-    uint64_t samples;
+    uint64_t samples; /* with `bytes`: those that have all stacks among them */
+    uint64_t bytes;   /* 0: as many as the samples take */
     uint64_t stacks;
     uint64_t threads;
     uint64_t processes;
@@ -50,6 +53,9 @@ struct options {
     enum shape shape;
     bool stats;
     const char *output;
+    const char *program;  /* with `offsets`: all frames are at offsets in this file */
+    const char *offsets;  /* a file, hexadecimal, one a line */
+    const char *build_id; /* of the program, as it is recorded; NULL: it is not */
 };
 
 /* What is mapped now at a part of a slot. */
@@ -69,7 +75,8 @@ struct slot {
     int32_t pid;
     bool kernel;
     bool jit;
-    char path[64];
+    char text[64];
+    const char *path; /* NULL: text */
     struct piece pieces[PIECES_MAX];
     uint32_t piece_count;
 };
@@ -106,8 +113,21 @@ struct process {
     uint32_t stack_capacity;
 };
 
+/* Samples once written, with whatever time is before them: what a sample record has of time is a difference. */
+struct block {
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+    uint64_t samples;
+    uint64_t depth_sum;
+    bool taking;
+};
+
 struct generator {
     const struct options *o;
+    int fd;
+    struct block block;
+    uint64_t repeated_bytes; /* which the writer does not know of */
     uint64_t random;
     struct spool_writer *w;
     struct slot *slots;
@@ -185,6 +205,39 @@ static bool chance(struct generator *g, double probability)
     return fraction(g) < probability;
 }
 
+static int write_all(int fd, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, bytes, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : EIO;
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int take_bytes(void *user, const void *data, size_t size)
+{
+    struct generator *g = user;
+    struct block *b = &g->block;
+
+    if (b->taking) {
+        if (b->size + size > b->capacity) {
+            b->capacity = 2 * (b->size + size);
+            b->bytes = realloc(b->bytes, b->capacity);
+            if (b->bytes == NULL)
+                die("memory", "none left");
+        }
+        memcpy(b->bytes + b->size, data, size);
+        b->size += size;
+    }
+    return write_all(g->fd, data, size);
+}
+
 static void check(struct generator *g, int rc)
 {
     if (rc < 0)
@@ -204,6 +257,7 @@ static void map_piece(struct generator *g, struct slot *s, uint64_t start, uint6
 {
     struct spool_jit_symbol symbols[JIT_SYMBOLS];
     char names[JIT_SYMBOLS][32];
+    const char *path = s->path != NULL ? s->path : s->text;
     struct spool_module m = {
         .pid = s->pid,
         .kernel = s->kernel,
@@ -212,8 +266,8 @@ static void map_piece(struct generator *g, struct slot *s, uint64_t start, uint6
         .end = end,
         .file_offset = file_offset,
         .inode = s->inode,
-        .path = s->path,
-        .path_size = strlen(s->path),
+        .path = path,
+        .path_size = strlen(path),
     };
 
     if (s->inode != 0) {
@@ -306,6 +360,25 @@ static void change_modules(struct generator *g)
 
 /* ---- the model: slots, frames, nodes ---- */
 
+/* One process that has one file mapped, all of it: its frames are where the user says. */
+static void make_program(struct generator *g)
+{
+    struct slot *s = &g->slots[g->slot_count++];
+
+    g->processes[0] = (struct process){.pid = FIRST_PID, .first_slot = 1, .slot_count = 1};
+    *s = (struct slot){.start = UINT64_C(0x555500000000),
+                       .size = PROGRAM_SIZE,
+                       .pid = FIRST_PID,
+                       .path = g->o->program};
+    map_slot(g, s);
+    if (g->o->build_id != NULL) {
+        char value[200];
+
+        snprintf(value, sizeof value, "%u %s", s->pieces[0].module, g->o->build_id);
+        check(g, spool_writer_annotate(g->w, FIRST_PID, "build-id", value));
+    }
+}
+
 static void make_slots(struct generator *g)
 {
     uint32_t jit_slots = g->o->shape == SHAPE_JIT ? JIT_SLOTS : 0;
@@ -316,8 +389,12 @@ static void make_slots(struct generator *g)
     g->processes = allocate(g->o->processes, sizeof *g->processes);
     s = &g->slots[g->slot_count++];
     *s = (struct slot){.start = KERNEL_BASE, .size = KERNEL_SIZE, .kernel = true, .pid = -1};
-    strcpy(s->path, "[kernel.kallsyms]_text");
+    strcpy(s->text, "[kernel.kallsyms]_text");
     map_slot(g, s);
+    if (g->o->program != NULL) {
+        make_program(g);
+        return;
+    }
     for (uint32_t i = 0; i < g->o->processes; i++) {
         struct process *p = &g->processes[i];
         uint64_t libraries = UINT64_C(0x7f0000000000) + ((uint64_t)below(g, 0xff0000) << 12);
@@ -333,17 +410,17 @@ static void make_slots(struct generator *g)
                 s->jit = true;
                 s->size = JIT_SIZE;
                 s->start = UINT64_C(0x7e0000000000) + j * 2 * JIT_SIZE;
-                snprintf(s->path, sizeof s->path, "[jit-1-%" PRIx64 "-%" PRIx64 "]", s->start,
+                snprintf(s->text, sizeof s->text, "[jit-1-%" PRIx64 "-%" PRIx64 "]", s->start,
                          s->size);
             } else if (j == 0) {
                 s->start = UINT64_C(0x555500000000) + ((uint64_t)below(g, 0xaaa00) << 12);
                 s->inode = 10000;
-                strcpy(s->path, "/opt/demo/app");
+                strcpy(s->text, "/opt/demo/app");
             } else {
                 s->start = libraries + j * UINT64_C(0x1000000);
                 s->file_offset = j % 4 * UINT64_C(0x1000);
                 s->inode = 10000 + j;
-                snprintf(s->path, sizeof s->path, "/usr/lib/demo/libm%03" PRIu32 ".so.1", j);
+                snprintf(s->text, sizeof s->text, "/usr/lib/demo/libm%03" PRIu32 ".so.1", j);
             }
             map_slot(g, s);
         }
@@ -354,6 +431,43 @@ static void make_slots(struct generator *g)
 static uint64_t slot_address(const struct slot *s, uint32_t i)
 {
     return s->start + (uint64_t)i * 1000003 % s->size;
+}
+
+static void add_marker(struct generator *g)
+{
+    g->marker_frame = g->frame_count;
+    g->frames[g->frame_count++] =
+        (struct frame){.kind = SPOOL_FRAME_TRUNCATED, .slot = NONE, .id = NONE};
+}
+
+static void read_offsets(struct generator *g)
+{
+    FILE *f = fopen(g->o->offsets, "r");
+    uint32_t capacity = 0;
+    char line[64];
+    char *end;
+
+    if (f == NULL)
+        die(g->o->offsets, strerror(errno));
+    while (fgets(line, sizeof line, f) != NULL) {
+        uint64_t offset = strtoull(line, &end, 16);
+
+        if (end == line || *end != '\n' || offset >= PROGRAM_SIZE)
+            die(g->o->offsets, "a line is not an offset");
+        if (g->frame_count + 1 >= capacity) { /* the marker needs one too */
+            capacity = capacity == 0 ? 1024 : capacity * 2;
+            g->frames = realloc(g->frames, capacity * sizeof *g->frames);
+            if (g->frames == NULL)
+                die("memory", "none left");
+        }
+        g->frames[g->frame_count++] =
+            (struct frame){.slot = 1, .address = g->slots[1].start + offset, .id = NONE};
+    }
+    fclose(f);
+    if (g->frame_count < 2 * ENTRY_FRAMES)
+        die(g->o->offsets, "too few offsets");
+    g->processes[0].frame_count = g->frame_count;
+    add_marker(g);
 }
 
 static void make_frames(struct generator *g)
@@ -387,9 +501,7 @@ static void make_frames(struct generator *g)
     for (uint32_t j = 0; j < KERNEL_FRAMES; j++)
         g->frames[g->frame_count++] =
             (struct frame){.address = slot_address(&g->slots[0], j), .id = NONE};
-    g->marker_frame = g->frame_count;
-    g->frames[g->frame_count++] =
-        (struct frame){.kind = SPOOL_FRAME_TRUNCATED, .slot = NONE, .id = NONE};
+    add_marker(g);
 }
 
 static void rehash(struct generator *g)
@@ -488,7 +600,7 @@ static uint32_t new_stack(struct generator *g, struct process *p)
         added++;
     if (g->o->shape == SHAPE_DEEP && chance(g, 0.02))
         depth *= 4;
-    if (chance(g, 0.1))
+    if (g->o->program == NULL && chance(g, 0.1))
         kernel_frames = 1 + below(g, 3);
     node = branch(g, p, depth > added ? depth - added : 1, kernel_frames > 0);
     if (p->stack_count < ROOT_STACKS && depth > g->nodes[node].depth + added)
@@ -605,6 +717,41 @@ static uint32_t pick_stack(struct generator *g, const struct process *p)
     return p->stacks[(uint32_t)(x * x * p->stack_count)];
 }
 
+static bool unfinished(const struct generator *g)
+{
+    return g->o->bytes > 0 ? spool_writer_bytes(g->w) + g->repeated_bytes < g->o->bytes
+                           : g->samples < g->o->samples;
+}
+
+/* Where all is defined and nothing changes, a block of samples is taken and repeated: making each anew would take longer
+ * than reading it. */
+static void repeat_samples(struct generator *g)
+{
+    struct block *b = &g->block;
+
+    if (!b->taking && b->size == 0) {
+        check(g, spool_writer_flush(g->w));
+        b->taking = true;
+        b->samples = g->samples;
+        b->depth_sum = g->depth_sum;
+    }
+    if (!b->taking || g->samples - b->samples < BLOCK_SAMPLES)
+        return;
+    check(g, spool_writer_flush(g->w));
+    b->taking = false;
+    b->samples = g->samples - b->samples;
+    b->depth_sum = g->depth_sum - b->depth_sum;
+    while (spool_writer_bytes(g->w) + g->repeated_bytes + b->size <= g->o->bytes) {
+        int error = write_all(g->fd, b->bytes, b->size);
+
+        if (error != 0)
+            die("output", strerror(error));
+        g->repeated_bytes += b->size;
+        g->samples += b->samples;
+        g->depth_sum += b->depth_sum;
+    }
+}
+
 static void write_samples(struct generator *g)
 {
     const struct options *o = g->o;
@@ -613,8 +760,10 @@ static void write_samples(struct generator *g)
     uint64_t round_ns = START_NS;
     uint64_t next_due = due(g, 0);
 
-    for (uint64_t round = 0; g->samples < o->samples; round++, round_ns += PERIOD_NS) {
-        for (uint32_t t = 0; t < o->threads && g->samples < o->samples; t++) {
+    for (uint64_t round = 0; unfinished(g); round++, round_ns += PERIOD_NS) {
+        if (o->bytes > 0 && !events && g->samples >= o->samples)
+            repeat_samples(g);
+        for (uint32_t t = 0; t < o->threads && unfinished(g); t++) {
             struct process *p = &g->processes[t % o->processes];
             uint64_t time_ns = round_ns + (uint64_t)t * spacing + below(g, spacing / 4 + 1);
             uint64_t left = o->samples - g->samples;
@@ -655,9 +804,13 @@ static void generate(struct generator *g, int fd)
     g->w = spool_writer_new();
     if (g->w == NULL)
         die("memory", "none left");
-    check(g, spool_writer_open_fd(g->w, fd, &header));
+    g->fd = fd;
+    check(g, spool_writer_open_callback(g->w, take_bytes, g, &header));
     make_slots(g);
-    make_frames(g);
+    if (o->program != NULL)
+        read_offsets(g);
+    else
+        make_frames(g);
     g->thread_ids = allocate(o->threads, sizeof *g->thread_ids);
     memset(g->thread_ids, 0xff, o->threads * sizeof *g->thread_ids);
     if (python)
@@ -680,15 +833,22 @@ static void release(struct generator *g)
     free(g->by_content);
     free(g->thread_ids);
     free(g->chain);
+    free(g->block.bytes);
 }
 
 /* ---- command line ---- */
 
 static _Noreturn void usage(int status)
 {
-    fputs("usage: spoolgen [--samples N] [--stacks N] [--threads N] [--processes N] [--depth N]\n"
-          "                [--modules N] [--seed N] [--version 3|4]\n"
-          "                [--shape basic|churn|unpinned|deep|jit] [--stats] [-o FILE]\n",
+    fputs("usage: spoolgen [--samples N] [--bytes N] [--stacks N] [--threads N] [--processes N]\n"
+          "                [--depth N] [--modules N] [--seed N] [--version 3|4]\n"
+          "                [--shape basic|churn|unpinned|deep|jit] [--stats] [-o FILE]\n"
+          "       spoolgen --program PATH --offsets FILE [--build-id HEX] [--samples N] ...\n"
+          "with --program, all frames are at the offsets in PATH that FILE lists, hexadecimal,\n"
+          "one a line, and the threads belong to one process\n"
+          "with --bytes, more samples follow until the spool has that size; but for changes of "
+          "modules,\n"
+          "nothing more is defined in them; where no module changes, they repeat themselves\n",
           status == 0 ? stdout : stderr);
     exit(status);
 }
@@ -720,6 +880,7 @@ static struct options parse(int argc, char **argv)
 {
     static const struct option longs[] = {
         {"samples", required_argument, NULL, 'n'},
+        {"bytes", required_argument, NULL, 'B'},
         {"stacks", required_argument, NULL, 's'},
         {"threads", required_argument, NULL, 't'},
         {"processes", required_argument, NULL, 'p'},
@@ -730,6 +891,9 @@ static struct options parse(int argc, char **argv)
         {"shape", required_argument, NULL, 'S'},
         {"stats", no_argument, NULL, 'x'},
         {"output", required_argument, NULL, 'o'},
+        {"program", required_argument, NULL, 'P'},
+        {"offsets", required_argument, NULL, 'O'},
+        {"build-id", required_argument, NULL, 'b'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -741,6 +905,9 @@ static struct options parse(int argc, char **argv)
         switch (c) {
         case 'n':
             o.samples = number("samples", optarg, 1, 1000000000000);
+            break;
+        case 'B':
+            o.bytes = number("bytes", optarg, 1, 1000000000000000);
             break;
         case 's':
             o.stacks = number("stacks", optarg, 1, 1000000000);
@@ -772,14 +939,26 @@ static struct options parse(int argc, char **argv)
         case 'o':
             o.output = optarg;
             break;
+        case 'P':
+            o.program = optarg;
+            break;
+        case 'O':
+            o.offsets = optarg;
+            break;
+        case 'b':
+            o.build_id = optarg;
+            break;
         case 'h':
             usage(0);
         default:
             usage(2);
         }
     }
-    if (optind != argc)
+    if (optind != argc || (o.program == NULL) != (o.offsets == NULL) ||
+        (o.program == NULL && o.build_id != NULL) || (o.program != NULL && o.shape != SHAPE_BASIC))
         usage(2);
+    if (o.program != NULL)
+        o.processes = 1;
     if (o.version == 0)
         o.version = o.shape == SHAPE_JIT ? 4 : 3;
     if (o.depth == 0)
@@ -819,8 +998,9 @@ int main(int argc, char **argv)
                 "bytes %" PRIu64 "\nsamples %" PRIu64 "\ndistinct stacks %" PRIu64
                 "\nstack nodes %" PRIu32 "\nframes %" PRIu32 "\nmodules %" PRIu32
                 "\nthreads %" PRIu32 "\nmean depth %.2f\n",
-                spool_writer_bytes(g.w), g.samples, g.stacks_used, g.stack_ids, g.frame_ids,
-                g.module_ids, g.threads_defined, (double)g.depth_sum / (double)g.samples);
+                spool_writer_bytes(g.w) + g.repeated_bytes, g.samples, g.stacks_used, g.stack_ids,
+                g.frame_ids, g.module_ids, g.threads_defined,
+                (double)g.depth_sum / (double)g.samples);
     release(&g);
     return 0;
 }

@@ -88,6 +88,58 @@ main|f 1
 main|f|g 2'
 }
 
+# --no-inlines: the function whose code it is, with the line in it, in all outputs.
+O9_without_inlines() {
+    inlined
+    convert_samples --no-inlines
+    folded 'app;main 1
+app;main;f 3'
+    stacks 'main 1
+main|f 3'
+    pprof '[.location[].line | length] | unique | join(" ")' 1
+    for at in '0x10020 f:12' '0x10030 f:12' '0x10021 f:13' '0x10010 main:7'; do
+        pprof "$((${at%% *})) as \$at | $lines_at" "${at#* }"
+    done
+    pprof '.mapping[0] | .has_functions, .has_filenames, .has_line_numbers, .has_inline_frames' '1
+1
+1
+null'
+    to_folded --no-inlines --annotate
+    ! grep -q '_\[i\]' folded || die "$(<folded)"
+    "$BIN/spoolcat" "${common[@]}" --samples --json --no-inlines cap | jq -r '.frames[0] | "\(.name) \(.line) \(.inlined)"' >cat.out
+    equal spoolcat "$(<cat.out)" 'f 13 false
+f 12 false
+main 7 false
+f 12 false'
+}
+
+# Lines in collapsed stacks, and shorter paths everywhere.
+O10_lines_and_paths() {
+    inlined
+    to_folded --with-lines
+    folded 'app;main (/src/main.c:7) 1
+app;main (/src/main.c:7);f (/src/f.c:12);g (/src/g.h:34) 1
+app;main (/src/main.c:7);f (/src/f.c:12);g (/src/g.h:35);h (/src/h.h:3) 1
+app;main (/src/main.c:7);f (/src/f.c:13) 1'
+    convert_samples --trim-path /src/= --trim-path=/x=/y --no-inlines
+    to_folded --with-lines --with-modules --annotate --trim-path /src/= --trim-path=/x=/y --max-depth 1
+    folded 'app;[1 frames omitted];f (app) (f.c:13) 1
+app;[2 frames omitted];g (app) (g.h:34)_[i] 1
+app;[3 frames omitted];h (app) (h.h:3)_[i] 1
+app;main (app) (main.c:7) 1'
+    pprof '[.function[].filename] | sort | join(" ")' 'f.c main.c'
+    pprof '.mapping[0].filename' /y/app
+    speedscope '[.frames[].file] | sort | join(" ")' 'f.c main.c'
+    "$BIN/spoolcat" "${common[@]}" --samples --trim-path /src/=s/ --trim-path /x/= --pid 40 cap >cat.out
+    equal spoolcat "$(sed -n 6,9p cat.out)" '            10020 g+0x0 (app) (inlined) s/g.h:34
+            10020 f+0x0 (app) s/f.c:12
+            10010 main+0x0 (app) s/main.c:7'
+    "$BIN/spoolcat" "${common[@]}" --samples --json --trim-path /src/=s/ --trim-path /x/= cap |
+        jq -r '.frames[0] | [.module.path, .file, .line, .inlined] | map(tostring) | join(" ")' >cat.out
+    equal spoolcat "$(sed -n 2p cat.out)" 'app s/g.h 34 true'
+    "$BIN/spoolcat" --records cap | grep -q ' path=/x/app' || die 'records are not as they are'
+}
+
 # parca PR #2171: the innermost level has the sampled line, each other the line of the call.
 O10() {
     inlined

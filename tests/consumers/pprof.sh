@@ -32,10 +32,10 @@ accepted() {
     [ "$(<pprof/totals)" = "$expected" ] || die "$name: totals instead of $expected"
 }
 
-# by_pprof NAME SPOOL SAMPLES: what go tool pprof says of NAME.pb.gz.
+# by_pprof NAME SPOOL SAMPLES [MODE...]: what go tool pprof says of NAME.pb.gz, in these modes as well.
 by_pprof() {
     local name=$1 mode
-    for mode in -raw -traces -tags; do
+    for mode in -raw "${@:4}"; do
         # it would look for the libraries that nothing named
         expect_silent $mode -symbolize=none "$name.pb.gz" >pprof.$mode
     done
@@ -59,7 +59,8 @@ for spool in "$FIXTURES"/stackpulse/*/*.spool; do
     */cases/*) # a sample or two: what is special about them is not the profile
         expect_silent -raw -symbolize=none "$name.pb.gz" >pprof.raw
         ;;
-    *) by_pprof "$name" "$spool" "$samples" ;;
+    */synth/*) by_pprof "$name" "$spool" "$samples" ;;
+    *) by_pprof "$name" "$spool" "$samples" -traces -tags ;;
     esac
     read=$((read + 1))
 done
@@ -74,7 +75,7 @@ for options in --labels= --labels=pid,thread --timestamps "--timestamps --labels
     # shellcheck disable=SC2086 # several words
     accepted way "$o2" "${line% *}" "${line#* }" $options
     diff -u folded pprof/folded || die "$options: other stacks"
-    by_pprof way "$o2" "${line% *}"
+    by_pprof way "$o2" "${line% *}" -traces -tags
 done
 
 # Addresses alone: real places, no names.

@@ -73,13 +73,15 @@ for name in spool record sym; do
     check_run $name "cmake-$name/shared"
     check_run $name "cmake-$name/static" static
 done
-! grep -riE 'elf|lzma' "$lib"/cmake/spool/spool-{spool,record}-targets*.cmake ||
-    die "the export set of component spool or record mentions elfutils or liblzma"
+! grep -riE 'elf|lzma|zstd|deflate' "$lib"/cmake/spool/spool-{spool,record}-targets*.cmake ||
+    die "the export set of component spool or record mentions elfutils or a library that unpacks"
 # What the static libsym needs is said to users exactly when it was compiled in.
 case "$SYM_LIBS" in
 *-llzma*) in_pc="zlib, liblzma" in_cmake=0 ;;
 *) in_pc="zlib" in_cmake=1 ;;
 esac
+case "$SYM_LIBS" in *-lzstd*) in_pc="$in_pc, libzstd" ;; esac
+case "$SYM_LIBS" in *-ldeflate*) in_pc="$in_pc, libdeflate" ;; esac
 grep -qx "Requires.private: $in_pc" "$pc/libsym.pc" || die "libsym.pc: $(grep Requires "$pc/libsym.pc")"
 grep -qx "Requires.private: libspool, zlib" "$pc/librecord.pc" || die "librecord.pc: $(grep Requires "$pc/librecord.pc")"
 rc=0

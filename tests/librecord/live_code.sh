@@ -48,9 +48,10 @@ stacks neither neither
 only neither '^(cut (G;inner|G;middle|G)|whole main;outer)$'
 [ "$(field neither truncated_stacks)" -gt 300 ] || failed "neither: the stacks are not counted: $(cat neither.json)"
 
-# Each sample is of one of the two layouts: the wrong one leads to no return address.
+# Each sample is of one of the two layouts. The wrong one leads to no return address, but for what calls made in the other
+# layout have left in a frame that writes nothing of its own: code that changes under its addresses cannot be told better.
 stacks rewritten rewritten
-only rewritten "^($chain|cut (G;)?(middle;)?G(;inner)?\$)"
+only rewritten "^($chain|cut (G;)?(middle;)?G(;inner)?\$)" 0.01
 
 # V8 keeps frame pointers, in code that no file has and in builtins of its own without unwind data, which call each other
 # through code that jumps on.

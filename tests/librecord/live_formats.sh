@@ -41,7 +41,8 @@ awk -F ';' '
     }
     END {
         printf "go: %d samples, %d whole ones of main.leaf, %d on the system stack, %d cut, %d illegal\n", samples, whole, system_stack, cut, illegal
-        exit !(samples >= 100 && whole * 2 > samples && cut * 100 <= samples && illegal == 0)
+        # a slow machine interrupts threads more often, and few samples make a percent of one
+        exit !(samples >= 100 && whole * 2 > samples && cut * 50 <= samples + 100 && illegal == 0)
     }' go.folded || failed "go: $(head -n 5 go.folded)"
 
 # The vdso's code has a name and callers.
@@ -52,7 +53,7 @@ awk '
     { n += $NF }
     /;main;ask;.*\[vdso\]/ { vdso += $NF }
     !/^_start;/ { cut += $NF }
-    /vdso/ && !/;__libc_start_call_main;main;ask(;(clock_gettime|gettimeofday|__[^;]*))*;\[vdso\][^;]* [0-9]+$/ { illegal += $NF }
+    /\[vdso\]/ && !/;__libc_start_call_main;main;ask(;(clock_gettime|gettimeofday|__[^;]*))*;\[vdso\][^;]* [0-9]+$/ { illegal += $NF }
     END {
         printf "vdso: %d samples, %d in it, %d cut, %d illegal\n", n, vdso, cut, illegal
         exit !(n >= 50 && vdso * 4 > n && cut * 100 <= n + 100 && illegal == 0)

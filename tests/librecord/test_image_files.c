@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,6 +22,7 @@
 #include <cmocka.h>
 
 #include "frame_image.h"
+#include "image_open.h"
 
 #define NOBODY 65534
 #define FILE_BYTES ((size_t)32 << 20)
@@ -315,6 +317,39 @@ static void files_that_are_not_mapped_go_but_for_the_latest(void **state)
     recordint_image_files_free(files);
 }
 
+/* To open a FIFO wakes who waits for a reader, to open a device may do anything. */
+static void what_is_no_regular_file_is_not_opened(void **state)
+{
+    char here[] = "/tmp/image.XXXXXX", path[64], link[64], event[4096];
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    bool short_of_files;
+
+    (void)state;
+    assert_true(watch >= 0);
+    assert_non_null(mkdtemp(here));
+    snprintf(path, sizeof path, "%s/fifo", here);
+    snprintf(link, sizeof link, "%s/link", here);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(symlink(path, link), 0);
+    assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+    for (int i = 0; i < 2; i++) {
+        struct spool_module m = {.pid = getpid(),
+                                 .start = 0x1000,
+                                 .end = 0x2000,
+                                 .path = i == 0 ? path : link,
+                                 .path_size = strlen(i == 0 ? path : link)};
+        assert_int_equal(recordint_image_open_mapped(&m, 0, &short_of_files), -1);
+        assert_false(short_of_files);
+    }
+    assert_int_equal(read(watch, event, sizeof event), -1);
+    close(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    assert_true(read(watch, event, sizeof event) > 0); /* it would have been seen */
+    close(watch);
+    unlink(link);
+    unlink(path);
+    rmdir(here);
+}
+
 static void a_lack_of_descriptors_is_told_and_passes(void **state)
 {
     struct image_files *files = recordint_image_files_new(1024);
@@ -348,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_file_that_was_closed_is_not_taken_for_another),
         cmocka_unit_test(a_file_that_was_changed_is_read_anew_for_a_new_mapping),
         cmocka_unit_test(files_that_are_not_mapped_go_but_for_the_latest),
+        cmocka_unit_test(what_is_no_regular_file_is_not_opened),
         cmocka_unit_test(a_lack_of_descriptors_is_told_and_passes),
     };
 

@@ -240,6 +240,21 @@ static void arguments_that_do_not_fit_are_left_out_whole(void **state)
     }
 }
 
+/* Of the first argument, there is nothing in front that would end the text. */
+static void a_first_argument_that_does_not_fit_leaves_nothing(void **state)
+{
+    static const char arguments[] = "it's a title\0b\0";
+    (void)state;
+    for (size_t size = 1; size <= strlen("'it'\\''s a title'"); size++) {
+        char *text = malloc(size);
+        assert_non_null(text);
+        memset(text, 'x', size);
+        recordint_procfs_quote(arguments, sizeof(arguments) - 1, text, size);
+        assert_string_equal(text, "");
+        free(text);
+    }
+}
+
 static void our_arguments_are_read(void **state)
 {
     char text[4096];
@@ -557,6 +572,7 @@ int main(void)
         cmocka_unit_test(the_last_id_of_a_status_line_counts),
         cmocka_unit_test(arguments_are_quoted_for_a_shell),
         cmocka_unit_test(arguments_that_do_not_fit_are_left_out_whole),
+        cmocka_unit_test(a_first_argument_that_does_not_fit_leaves_nothing),
         cmocka_unit_test(our_arguments_are_read),
         cmocka_unit_test(lines_of_maps_are_understood),
         cmocka_unit_test(what_is_no_line_of_maps_is_refused),

@@ -605,6 +605,53 @@ static void damaged_records_are_counted(void **state)
     free(finish(&f));
 }
 
+/* A recording may go on for years: nothing about time is kept in 32 bits, neither as nanoseconds nor coarser. */
+static void times_far_apart_are_kept(void **state)
+{
+    static const uint64_t times_ns[] = {
+        1000,
+        (UINT64_C(1) << 32) - 1, /* 4.3 s */
+        (UINT64_C(1) << 32) + 1,
+        UINT64_C(3600) * 1000000000,
+        (UINT64_C(1) << 32) * 1000000, /* 50 days, in milliseconds */
+        (UINT64_C(1) << 32) * 100000000 - 1,
+        (UINT64_C(1) << 32) * 100000000, /* 14 years, in the rounds of generated code */
+        (UINT64_C(1) << 62),
+        5000, /* a clock that goes back is no error */
+    };
+    const size_t count = sizeof times_ns / sizeof times_ns[0];
+    struct spool_reader *r;
+    struct spool_record rec;
+    struct fixture f;
+    size_t seen = 0;
+    int rc;
+
+    (void)state;
+    open_fixture(&f, false);
+    mmap2(&f, PID, 0x1000, 0x1000, "/bin/a");
+    for (size_t i = 0; i < count; i++) {
+        f.time_ns = times_ns[i];
+        sample(&f, PID, PID, 0x1234);
+    }
+    assert_int_equal(record_session_finish(f.s), 0);
+    record_session_free(f.s);
+    assert_int_equal(lseek(f.fd, 0, SEEK_SET), 0);
+    r = spool_reader_new();
+    assert_non_null(r);
+    assert_int_equal(spool_reader_open_fd(r, f.fd), 0);
+    while ((rc = spool_reader_next(r, &rec)) > 0) {
+        if (rec.type != SPOOL_RECORD_SAMPLE)
+            continue;
+        assert_true(seen < count);
+        assert_int_equal(rec.sample.time_ns, times_ns[seen++]);
+    }
+    assert_int_equal(rc, 0);
+    assert_int_equal(seen, count);
+    spool_reader_free(r);
+    close(f.fd);
+    unlink(f.path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -624,6 +671,7 @@ int main(void)
         cmocka_unit_test(a_child_whose_fork_was_lost_is_recorded),
         cmocka_unit_test(a_command_that_starts_while_sampling_is_off_is_not_sampled),
         cmocka_unit_test(damaged_records_are_counted),
+        cmocka_unit_test(times_far_apart_are_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "cfi.h"
+#include "frame_image.h"
 #include "rule_cache.h"
 #include "unwind.h"
 #include "unwind_walk.h"
@@ -1195,6 +1197,38 @@ static void deep_recursion_allocates_nothing(void **state)
     test_free(deep);
 }
 
+/* A function whose instructions are long and run anew for each of its addresses, all of which are on the stack. */
+static void hostile_unwind_tables_end_a_walk_and_the_next_one_comes_further(void **state)
+{
+    static const uint8_t nothing[6000]; /* DW_CFA_nop */
+    static struct bytes tables, file;
+    const struct frame_style style = {.encoding = 0};
+    struct world *w = *state;
+    struct frame_file f = {.eh = &tables};
+    uint64_t most = (UINT64_C(1) << 20) / sizeof nothing, work;
+    size_t cie;
+
+    tables.size = 0;
+    cie = put_cie(&tables, &style);
+    put_fde(&tables, &style, cie, FRAME_TEXT, FRAME_TEXT_SIZE, nothing, sizeof nothing);
+    frame_build(&f, &file);
+    assert_int_equal(recordint_image_open_memory(file.data, file.size, &w->range[0].image), 0);
+    w->range[0].file_offset = FRAME_TEXT_OFFSET;
+    w->range[0].rules = w->code_rules;
+    for (size_t i = 0; i < 511; i++)
+        w->stack[i] = CODE + 4 * i + 5;
+    for (size_t walk = 1, before = 0; walk <= 2; walk++) {
+        work = recordint_cfi_work(w->range[0].image);
+        unwind_at_most(w, FRAMES);
+        work = recordint_cfi_work(w->range[0].image) - work;
+        assert_int_equal(w->result.end, UNWIND_NO_RULE);
+        assert_in_range(work, UINT64_C(1) << 20, (UINT64_C(1) << 20) + 4 * sizeof nothing);
+        assert_in_range(w->result.count, before + most / 4, before + most + 2);
+        before = w->result.count;
+    }
+    recordint_image_free(w->range[0].image);
+}
+
 #define with_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -1247,6 +1281,7 @@ int main(void)
         cmocka_unit_test(a_full_table_starts_anew_and_pointers_hold),
         cmocka_unit_test(more_rules_than_numbers_are_looked_up_each_time),
         with_world(deep_recursion_allocates_nothing),
+        with_world(hostile_unwind_tables_end_a_walk_and_the_next_one_comes_further),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

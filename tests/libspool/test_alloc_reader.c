@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that runs out at any moment while a spool is read or written: an error that says so,
- * nothing lost that was there before, no crash. (Linked with --wrap for malloc, calloc and realloc;
- * that nothing leaks is what the sanitizer builds see.)
+ * nothing lost that was there before, no crash. (That nothing leaks is what the sanitizer builds see.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,82 +14,13 @@
 
 #include <cmocka.h>
 
+#include "../alloc_fault.h"
 #include "spool/spool.h"
 #include "spool_bytes.h"
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-/* Allocations until one fails; below 0: none does. */
-static long left = -1;
-static bool failing_on; /* all after it fail, too */
-static bool has_failed;
-
-static bool fails(void)
+static void try_every_allocation(void (*run)(void *b), struct bytes *b)
 {
-    if (left < 0)
-        return false;
-    if (left > 0) {
-        left--;
-        return false;
-    }
-    has_failed = true;
-    if (!failing_on)
-        left = -1;
-    return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails() ? NULL : __real_realloc(p, size);
-}
-
-/* Makes allocation n of what follows fail, and with `on` all after it. */
-static void fail_at(long n, bool on)
-{
-    has_failed = false;
-    failing_on = on;
-    left = n;
-}
-
-/* Ends it: whether an allocation failed. */
-static bool stop_failing(void)
-{
-    left = -1;
-    return has_failed;
-}
-
-#define ATTEMPTS_MAX 3000
-
-/* Calls `run` with the first, the second ... allocation failing until none is left to fail, twice:
- * with the others succeeding and with all after it failing. */
-static void try_every_allocation(void (*run)(const struct bytes *b), struct bytes *b)
-{
-    for (int on = 0; on < 2; on++) {
-        long n = 0;
-
-        do {
-            fail_at(n++, on);
-            run(b);
-            if (n == ATTEMPTS_MAX)
-                fail_msg("no end of allocations");
-        } while (stop_failing());
-        assert_true(n > 3);
-    }
+    assert_true(alloc_try_each(run, b) > 3);
 }
 
 /* Everything that allocates: paths, JIT names, notes, loose frames of several processes, tables
@@ -149,9 +79,9 @@ static void ask(struct spool_reader *r)
             rc = spool_reader_locate(r, f, pid, &module, &rel);
             if (rc < 0) {
                 assert_int_equal(rc, SPOOL_ERR_NOMEM);
-                assert_true(has_failed);
+                assert_true(alloc.failed);
                 /* The reader stays usable: with memory there is an answer. */
-                if (!failing_on)
+                if (!alloc.stays)
                     assert_in_range(spool_reader_locate(r, f, pid, &module, &rel), 0, 1);
             } else if (rc > 0) {
                 assert_in_range(module, 0, c.modules - 1);
@@ -195,18 +125,19 @@ static void assert_outcome(struct spool_reader *r, int rc)
         assert_true(c.samples == 80 || c.samples == 80 + 3000);
     } else {
         assert_int_equal(rc, SPOOL_ERR_NOMEM);
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         assert_non_null(strstr(spool_reader_error(r), "out of memory"));
     }
 }
 
-static void run_memory(const struct bytes *b)
+static void run_memory(void *arg)
 {
+    const struct bytes *b = arg;
     struct spool_reader *r = spool_reader_new();
     int rc;
 
     if (r == NULL) {
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         return;
     }
     rc = spool_reader_open_memory(r, b->data, b->size);
@@ -218,13 +149,14 @@ static void run_memory(const struct bytes *b)
     spool_reader_free(r);
 }
 
-static void run_fd(const struct bytes *b)
+static void run_fd(void *arg)
 {
+    const struct bytes *b = arg;
     struct spool_reader *r = spool_reader_new();
     int rc, fd;
 
     if (r == NULL) {
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         return;
     }
     fd = memfd_create("spool", MFD_CLOEXEC);
@@ -271,8 +203,9 @@ static void reading_gzip_survives_every_failing_allocation(void **state)
     bytes_free(&packed);
 }
 
-static void run_long_path(const struct bytes *b)
+static void run_long_path(void *arg)
 {
+    const struct bytes *b = arg;
     struct spool_reader *r = spool_reader_new();
     struct spool_record rec;
     int rc, fd;
@@ -284,7 +217,7 @@ static void run_long_path(const struct bytes *b)
     rc = spool_reader_open_fd(r, fd);
     while (rc == 0 && (rc = spool_reader_next(r, &rec)) > 0)
         rc = 0;
-    assert_true(rc == 0 || (rc == SPOOL_ERR_NOMEM && has_failed));
+    assert_true(rc == 0 || (rc == SPOOL_ERR_NOMEM && alloc.failed));
     assert_int_equal(spool_reader_cut_tail(r), rc == 0);
     spool_reader_free(r);
     close(fd);
@@ -307,19 +240,20 @@ static void a_path_longer_than_any_window_survives_every_failing_allocation(void
     bytes_free(&b);
 }
 
-static void run_snapshot(const struct bytes *b)
+static void run_snapshot(void *arg)
 {
+    const struct bytes *b = arg;
     struct spool_snapshot *s = spool_snapshot_new();
     struct spool_sample sample;
     uint64_t count;
     int rc;
 
     if (s == NULL) {
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         return;
     }
     rc = spool_snapshot_load_memory(s, b->data, b->size);
-    assert_true(rc == 0 || (rc == SPOOL_ERR_NOMEM && has_failed));
+    assert_true(rc == 0 || (rc == SPOOL_ERR_NOMEM && alloc.failed));
     count = spool_snapshot_sample_count(s);
     if (rc == 0)
         assert_int_equal(count, 80 + 1500);
@@ -364,14 +298,15 @@ static int poll_on(struct spool_tail *t, uint64_t *samples)
 }
 
 /* The file grows in parts, and ends inside a record before each. */
-static void run_tail(const struct bytes *b)
+static void run_tail(void *arg)
 {
+    const struct bytes *b = arg;
     struct spool_tail *t = spool_tail_new();
     uint64_t samples = 0;
     int rc = 0, fd;
 
     if (t == NULL) {
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         return;
     }
     fd = memfd_create("spool", MFD_CLOEXEC);
@@ -425,13 +360,13 @@ static int ignore_bytes(void *user, const void *data, size_t size)
 /* A writer's error stays: later output could not be decoded. */
 static void assert_writer_stuck(struct spool_writer *w)
 {
-    assert_true(has_failed);
+    assert_true(alloc.failed);
     assert_non_null(strstr(spool_writer_error(w), "out of memory"));
     assert_int_equal(spool_writer_python(w, 1, 7, true), SPOOL_ERR_NOMEM);
     assert_int_equal(spool_writer_finish(w), SPOOL_ERR_NOMEM);
 }
 
-static void run_writer(const struct bytes *unused)
+static void run_writer(void *unused)
 {
     struct spool_header h = {.version = 4};
     struct spool_module m = {
@@ -441,7 +376,7 @@ static void run_writer(const struct bytes *unused)
 
     (void)unused;
     if (w == NULL) {
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         return;
     }
     rc = spool_writer_open_callback(w, ignore_bytes, NULL, &h);
@@ -477,8 +412,9 @@ static void writing_samples_survives_every_failing_allocation(void **state)
     try_every_allocation(run_writer, &none);
 }
 
-static void run_large_record(const struct bytes *b)
+static void run_large_record(void *arg)
 {
+    const struct bytes *b = arg;
     struct spool_header h = {.version = 4};
     struct spool_record rec = {
         .type = SPOOL_RECORD_MODULE,
@@ -547,7 +483,7 @@ static int change_mappings(struct spool_mappings *m, uint64_t n)
 static struct room whole_output;
 
 /* A change that found no memory for the table is made again; one that ended the writer stays failed. */
-static void run_mappings(const struct bytes *unused)
+static void run_mappings(void *unused)
 {
     static struct room room;
     struct spool_header h = {.version = 4};
@@ -558,7 +494,7 @@ static void run_mappings(const struct bytes *unused)
     (void)unused;
     room.size = 0;
     if (m == NULL) {
-        assert_true(has_failed);
+        assert_true(alloc.failed);
         spool_writer_free(w);
         return;
     }
@@ -567,9 +503,9 @@ static void run_mappings(const struct bytes *unused)
         rc = change_mappings(m, n);
         if (rc < 0) {
             assert_int_equal(rc, SPOOL_ERR_NOMEM);
-            assert_true(has_failed);
+            assert_true(alloc.failed);
             assert_non_null(strstr(spool_writer_error(w), "out of memory"));
-            if (!failing_on && spool_writer_flush(w) == 0)
+            if (!alloc.stays && spool_writer_flush(w) == 0)
                 rc = change_mappings(m, n);
         }
     }
@@ -603,7 +539,7 @@ static void changing_mappings_survives_every_failing_allocation(void **state)
     struct bytes none = {0};
 
     (void)state;
-    run_mappings(&none);
+    run_mappings(NULL);
     assert_true(whole_output.size > 0);
     try_every_allocation(run_mappings, &none);
 }

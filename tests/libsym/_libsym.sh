@@ -22,15 +22,16 @@ needs() { # TOOL...
     done
 }
 
-# with_libsym OUTPUT SOURCE: from this folder, with the library's private headers
+# with_libsym OUTPUT SOURCE...: from this folder, with the library's private headers
 with_libsym() {
-    local library
+    local library output=$1
+    shift
     if [ -n "${BUILD:-}" ] && [ -f "$BUILD/lib/libsym.a" ]; then
         library=$BUILD/lib/libsym.a
     else
         library=$(echo "$SRC"/libsym/*.c)
     fi
     # shellcheck disable=SC2086 # lists of options
-    "$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
-        -o "$1" "$here/$2" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
+    "$CC" -std=gnu11 -D_GNU_SOURCE -O1 ${SANITIZE_FLAGS:-} ${LEAK_ROOTS:-} -I"$SRC/libsym/include" -iquote "$SRC/libsym" \
+        -o "$output" "${@/#/$here/}" $library ${SYM_LIBS:--liberty -lpthread -lz -llzma} || exit 1
 }

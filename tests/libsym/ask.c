@@ -8,6 +8,7 @@
  *   --map OFFSET SIZE   the mapping's file offset and size; default: the whole file
  *   --live PID START END   a process of the present boot, and where it has the file mapped
  *   --inode N        recorded inode
+ *   --debuginfod     servers may be asked, --no-download: not for this module
  *   --same-boot      the capture was made just now
  */
 #include "origin_name.h"
@@ -36,6 +37,7 @@ int main(int argc, char **argv)
     uint8_t id[64];
     bool now = false;
     struct sym_options options = {.size = sizeof(options),
+                                  .no_inlines = true, /* which file is asked is the question */
                                   .symbol_dirs = symbol_dirs,
                                   .debug_dirs = debug_dirs,
                                   .perf_maps = SYM_PERF_MAPS_NONE};
@@ -45,6 +47,10 @@ int main(int argc, char **argv)
         const char *o = argv[at];
         if (strcmp(o, "--same-boot") == 0) {
             now = true;
+        } else if (strcmp(o, "--debuginfod") == 0) {
+            options.debuginfod = true;
+        } else if (strcmp(o, "--no-download") == 0) {
+            m.no_download = true;
         } else if (strcmp(o, "--sysroot") == 0) {
             options.sysroot = argv[++at];
         } else if (strcmp(o, "--symbols") == 0 && options.symbol_dir_count < 8) {

@@ -11,6 +11,7 @@
 
 /* Near enough for 16-bit numbers; the address of .eh_frame is the test's to choose. */
 #define EH_TEXT ((uint64_t)0x5000)
+#define EH_TEXT_OFFSET ((size_t)0x400) /* in the file */
 #define EH_TEXT_SIZE ((uint64_t)0x1000)
 #define EH_BELOW ((uint64_t)0x3000) /* a place for .eh_frame below the code */
 #define EH_ABOVE ((uint64_t)0x7000) /* and above it: distances are negative */
@@ -163,7 +164,7 @@ static inline uint8_t *eh_build(const struct eh_file *f, const struct image_buff
 {
     static const char names[] = "\0.text\0.eh_frame\0.shstrtab";
     struct image_buffer b = {.big = f->big, .narrow = f->narrow};
-    const size_t text = 0x400;
+    const size_t text = EH_TEXT_OFFSET;
     const size_t eh = text + (size_t)EH_TEXT_SIZE;
     b.data = calloc(1, eh + frames->size + f->behind_size + 0x1000);
     if (b.data == NULL)

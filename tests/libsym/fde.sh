@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Compares libsym's reading of .eh_frame with readelf's, on objects of several compilers, linkers and machines,
-# with and without section headers.
+# with and without section headers. With sanitizers the files are read, too, but not by readelf, which takes most of the
+# time: what libsym answers is the same as in a plain build, where it is compared.
 set -u
 . "$(dirname "$0")/_libsym.sh"
 needs readelf awk gcc
@@ -62,7 +63,11 @@ checked=0
 compare() # ROW FILE
 {
     local row=$1 file=$2 count
-    by_readelf "$file" >want
+    if [ -n "${SANITIZE_FLAGS:-}" ]; then
+        ./fdes "$file" >want
+    else
+        by_readelf "$file" >want
+    fi
     count=$(wc -l <want)
     if ! ./fdes "$file" >got || [ "$count" -eq 0 ] || ! cmp -s want got; then
         printf '%-44s FAIL, %d ranges\n' "$row" "$count"
@@ -101,6 +106,7 @@ build()
 {
     local row=$1
     shift
+    case ${SANITIZE_FLAGS:+$row} in *' static' | *' gc-sections') return ;; esac # as long as all others, and no other layout
     if ! command -v "$1" >/dev/null; then
         skip "$row" "no $1"
     elif ! "$@" -o out >build.log 2>&1; then

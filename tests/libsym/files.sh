@@ -77,9 +77,9 @@ row="symbol folder"
 mkdir -p folder/opt && cp prog folder/opt/prog
 says "inner symtab" --symbols folder --build-id "$id" /opt/prog "$at"
 says "inner symtab unverified" --symbols folder /opt/prog "$at"
-cp prog folder/base
+cp prog folder/base && mkdir hollow
 says "inner symtab" --symbols folder --build-id "$id" /elsewhere/base "$at"
-says "inner symtab" --symbols absent --symbols folder --build-id "$id" /elsewhere/base "$at"
+says "inner symtab" --symbols hollow --symbols folder --build-id "$id" /elsewhere/base "$at"
 says "- address" --symbols folder --build-id "$id" /elsewhere/unknown "$at"
 cp other folder/wrong
 tells "folder/wrong: its build id is" --symbols folder --build-id "$id" /elsewhere/wrong "$at"

@@ -57,7 +57,8 @@ static int by_offset(const char *relative)
 {
     char *path = realpath(relative, NULL); /* modules have absolute paths */
     struct sym_context *c = sym_context_new();
-    struct sym_options options = {.size = sizeof(options), .demangle = SYM_DEMANGLE_NONE};
+    struct sym_options options = {
+        .size = sizeof(options), .demangle = SYM_DEMANGLE_NONE, .no_inlines = true};
     char line[256];
     int rc = c == NULL ? SYM_ERR_NOMEM : sym_context_open(c, &options);
     while (rc == 0 && fgets(line, sizeof(line), stdin) != NULL) {

@@ -142,14 +142,16 @@ build()
     "$@" -o "$out" >build.log 2>&1
 }
 
-for cc in gcc clang; do
+compilers='gcc clang' levels='-O0 -O2'
+[ -z "${SANITIZE_FLAGS:-}" ] || compilers=gcc levels=-O2 # names are those of a plain build, where all are compared
+for cc in $compilers; do
     command -v $cc >/dev/null || { skip "$cc" "no $cc"; continue; }
     for linker in bfd lld; do
         command -v ld.$linker >/dev/null || { skip "$cc $linker" "no ld.$linker"; continue; }
         for pie in -pie -no-pie; do
             code=-fPIE
             [ $pie = -no-pie ] && code=-fno-pie
-            for level in -O0 -O2; do
+            for level in $levels; do
                 [ $pie$level = -no-pie-O0 ] && continue # nothing new, and time
                 row="$cc $linker $pie $level"
                 build prog $cc -fuse-ld=$linker $pie $code $level -rdynamic all.c asm.s ||
@@ -185,6 +187,7 @@ for cc in gcc clang; do
 done
 for cxx in g++ clang++; do
     for linker in bfd lld; do
+        case ${SANITIZE_FLAGS:+$cxx-$linker} in g++-lld | clang++-bfd) continue ;; esac
         row="$cxx $linker"
         if ! command -v $cxx >/dev/null || ! command -v ld.$linker >/dev/null; then
             skip "$row" "no $cxx or no ld.$linker"

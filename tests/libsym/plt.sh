@@ -4,6 +4,7 @@
 #   labels  where bfd sees stubs (objdump's `<sin@plt>:`): the first, the middle and the last byte of each
 #   slots   what the disassembly and readelf's relocations say, also where bfd has no labels: every jump through
 #           a slot, every pushed relocation number, every header
+# With sanitizers the same files are read, but what is found is not compared: it is what a plain build finds.
 set -u
 . "$(dirname "$0")/_libsym.sh"
 needs objdump readelf nm strip awk gcc g++
@@ -216,9 +217,16 @@ checked=0
 compare()
 {
     local row=$1 file=$2 objdump=$3 least_labels=$4 least_slots=$5
-    local got machine labels slots bad section
+    local got machine labels slots bad section found
     ./stubs "$file" >found 2>errors || { fail "$row" "stubs: $(cat errors)"; return; }
     ./stubs -c "$file" | cmp -s - found || { fail "$row" "other names with an index"; return; }
+    if [ -n "${SANITIZE_FLAGS:-}" ]; then
+        mapfile -t found <found
+        checked=$((checked + ${#found[@]}))
+        # Each has one slot, or two with a header or a number.
+        [ ${#found[@]} -ge $(((least_slots + 1) / 2)) ] || fail "$row" "${#found[@]} stubs"
+        return
+    fi
     readelf -hSdrW "$file" >readelf 2>/dev/null
     relocations >relocations
     got=$(awk '$2 == "(PLTGOT)" { print $3; exit }' readelf)
@@ -423,7 +431,9 @@ else
 fi
 
 # Libraries as they are installed.
-for pattern in 'libc.so.6' 'libstdc++.so.6' 'libLLVM-*.so*' 'libclang-cpp.so*'; do
+patterns=('libc.so.6' 'libstdc++.so.6')
+[ -n "${SANITIZE_FLAGS:-}" ] || patterns+=('libLLVM-*.so*' 'libclang-cpp.so*') # large, and no other layout
+for pattern in "${patterns[@]}"; do
     for folder in /lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu /lib/aarch64-linux-gnu /usr/lib/aarch64-linux-gnu \
         /usr/lib64; do
         for lib in "$folder"/$pattern; do

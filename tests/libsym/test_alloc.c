@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lets every allocation of the library fail, one after the other: each call ends with 0 or
- * SYM_ERR_NOMEM, and what failed can be done again. Leaks are the sanitizer's business. Linked
- * with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+ * SYM_ERR_NOMEM, and what failed can be done again. Leaks are the sanitizer's business. */
 #include "context.h"
 
 #include "elf_image.h"
+
+#include "../alloc_fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,49 +17,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long countdown; /* 0: nothing fails */
-static bool stays;     /* all later ones fail too */
-static bool failed;
-static size_t largest = SIZE_MAX; /* allocations of more bytes fail, too */
-
-static bool fails(size_t size)
-{
-    if (size > largest)
-        return true;
-    if (countdown == 0)
-        return false;
-    if (countdown > 1) {
-        countdown--;
-        return false;
-    }
-    if (!stays)
-        countdown = 0;
-    failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails(size) ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails(count * size) ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails(size) ? NULL : __real_realloc(old, size);
-}
 
 static char folder[64];
 static char elf_path[96];
@@ -83,7 +41,7 @@ static int make_files(void **state)
     if (mkdtemp(folder) == NULL)
         return -1;
     snprintf(elf_path, sizeof(elf_path), "%s/elf", folder);
-    snprintf(kallsyms_path, sizeof(kallsyms_path), "%s/kallsyms", folder);
+    snprintf(kallsyms_path, sizeof(kallsyms_path), "%s/symbols", folder);
     snprintf(map_path, sizeof(map_path), "%s/perf-42.map", folder);
     for (size_t i = 0; i < 60; i++) {
         snprintf(names[i], sizeof(names[i]), i % 2 == 0 ? "_ZN1a4f%02zuEi.cold" : "name_%02zu", i);
@@ -148,16 +106,16 @@ static int native(void *user, const char *path, const uint8_t *build_id, size_t 
 
 /* Makes a call until it does not fail for want of memory: once more is enough when one
  * allocation fails. */
-#define REPEAT(call)                                  \
-    do {                                              \
-        int rc_ = (call);                             \
-        if (rc_ == SYM_ERR_NOMEM && failed && !stays) \
-            rc_ = (call);                             \
-        if (rc_ != 0) {                               \
-            assert_true(failed &&stays);              \
-            assert_int_equal(rc_, SYM_ERR_NOMEM);     \
-            goto done;                                \
-        }                                             \
+#define REPEAT(call)                                              \
+    do {                                                          \
+        int rc_ = (call);                                         \
+        if (rc_ == SYM_ERR_NOMEM && alloc.failed && !alloc.stays) \
+            rc_ = (call);                                         \
+        if (rc_ != 0) {                                           \
+            assert_true(alloc.failed &&alloc.stays);              \
+            assert_int_equal(rc_, SYM_ERR_NOMEM);                 \
+            goto done;                                            \
+        }                                                         \
     } while (0)
 
 static void run_everything(void)
@@ -198,10 +156,10 @@ static void run_everything(void)
     uint32_t handles[24];
 
     c = sym_context_new();
-    if (c == NULL && !stays)
+    if (c == NULL && !alloc.stays)
         c = sym_context_new();
     if (c == NULL) {
-        assert_true(failed);
+        assert_true(alloc.failed);
         return;
     }
     REPEAT(sym_context_open(c, &o));
@@ -254,8 +212,20 @@ static void run_everything(void)
         REPEAT(sym_resolve(c, &q, &f, &count));
         assert_non_null(f->name);
     }
+    const struct sym_query kernel[] = {{.module = SYM_NO_MODULE, .kernel = true, .abs = needed[0]},
+                                       {.module = SYM_NO_MODULE, .kernel = true, .abs = needed[1]}};
+    const struct sym_pack_options pack = {.size = sizeof(pack), .level = SYM_LEVEL_LINES};
+    struct sym_packed packed;
+    REPEAT(sym_pack_kernel(c, kernel, 2, &pack, &packed));
+    assert_int_equal(packed.named_count, 2);
+    free(packed.data);
+    REPEAT(sym_pack_kallsyms(c, kernel, 2, &packed));
+    assert_int_equal(packed.named_count, 2);
+    free(packed.data);
+    REPEAT(sym_pack_perf_map(c, 42, NULL, 0, &packed));
+    free(packed.data);
     n = sym_context_new();
-    if (n == NULL && !stays)
+    if (n == NULL && !alloc.stays)
         n = sym_context_new();
     if (n == NULL)
         goto done;
@@ -268,7 +238,7 @@ static void run_everything(void)
     assert_string_equal(f[19].name, "a::b(int)");
     char *text = sym_demangle_name("_ZN1a1bEi.cold", SYM_DEMANGLE_FULL);
     if (text == NULL)
-        assert_true(failed);
+        assert_true(alloc.failed);
     free(text);
 done:
     if (c != NULL)
@@ -281,17 +251,17 @@ static void fail_each(bool and_later)
 {
     long n = 1;
     for (;; n++) {
-        stays = and_later;
-        failed = false;
-        countdown = n;
+        alloc.stays = and_later;
+        alloc.failed = false;
+        alloc.countdown = n;
         run_everything();
-        countdown = 0;
-        stays = false;
-        if (!failed)
+        alloc.countdown = 0;
+        alloc.stays = false;
+        if (!alloc.failed)
             break;
     }
     assert_true(n > 100);
-    failed = false;
+    alloc.failed = false;
 }
 
 static void any_one_allocation_may_fail(void **state)
@@ -304,6 +274,35 @@ static void all_allocations_from_any_one_on_may_fail(void **state)
 {
     (void)state;
     fail_each(true);
+}
+
+static char large_name[10000];
+static unsigned left_alone; /* for want of a thread */
+
+static void demangle_large(void *unused)
+{
+    (void)unused;
+    char *text = sym_demangle_name(large_name, SYM_DEMANGLE_FULL);
+    if (text == NULL) {
+        assert_true(alloc.failed);
+    } else if (strcmp(text, large_name) == 0) {
+        assert_true(alloc.failed);
+        left_alone++;
+    } else {
+        assert_memory_equal(text, "aaa", 3);
+    }
+    free(text);
+}
+
+/* One that is demangled on the stack of a thread of its own. */
+static void a_large_name_is_demangled_or_left_or_memory_is_out(void **state)
+{
+    (void)state;
+    memset(large_name, 'a', sizeof(large_name) - 1);
+    memcpy(large_name, "_Z9990", 6);
+    strcpy(large_name + 6 + 9990, "v");
+    assert_true(alloc_try_each(demangle_large, NULL) > 2);
+    assert_true(left_alone > 0);
 }
 
 /* Resolves an address by a map whose lines have names of 200 bytes, with room for the file's pieces
@@ -325,9 +324,9 @@ static int resolve_by_map(size_t lines, size_t limit, enum sym_miss *miss)
     assert_int_equal(fclose(file), 0);
     assert_non_null(c);
     assert_int_equal(sym_context_open(c, &o), 0);
-    largest = limit;
+    alloc.largest = limit;
     int rc = sym_resolve(c, &q, &f, &count);
-    largest = SIZE_MAX;
+    alloc.largest = 0;
     *miss = SYM_MISS_NONE;
     if (rc == 0) {
         assert_int_equal(sym_perf_map_state(c, 43, &s), 1);
@@ -356,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_one_allocation_may_fail),
         cmocka_unit_test(all_allocations_from_any_one_on_may_fail),
+        cmocka_unit_test(a_large_name_is_demangled_or_left_or_memory_is_out),
         cmocka_unit_test(a_large_map_that_memory_has_no_room_for_is_a_miss),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

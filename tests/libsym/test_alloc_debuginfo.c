@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Lets every allocation of unpacking .gnu_debugdata fail, liblzma's included: SYM_ERR_NOMEM, and
- * nothing is left behind (which is the sanitizer's business). Linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+ * nothing is left behind (which is the sanitizer's business). */
 #include "debuginfo.h"
 #include "elf_private.h"
 
 #include "section_image.h"
+
+#include "../alloc_fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,39 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long countdown; /* 0: nothing fails */
-static bool failed;
-
-static bool fails(void)
-{
-    if (countdown == 0 || --countdown > 0)
-        return false;
-    failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
 
 #ifdef SPOOL_HAVE_LZMA
 
@@ -71,11 +39,11 @@ static void any_allocation_of_unpacking_may_fail(void **state)
     for (;; n++) {
         uint8_t *data = (uint8_t *)1;
         size_t size;
-        failed = false;
-        countdown = n;
+        alloc.failed = false;
+        alloc.countdown = n;
         int rc = symint_minidebug_read(e, &data, &size, &why);
-        countdown = 0;
-        if (!failed) {
+        alloc.countdown = 0;
+        if (!alloc.failed) {
             assert_int_equal(rc, 0);
             assert_int_equal(size, 1000000);
             assert_memory_equal(data, bytes, size);
@@ -109,12 +77,12 @@ static void reading_a_link_allocates_nothing(void **state)
     assert_int_equal(symint_elf_open(&input, &e, &miss, &why), 0);
     assert_non_null(e);
     assert_int_equal(symint_elf_read_sections(e, &miss, &why), 0);
-    failed = false;
-    countdown = 1;
+    alloc.failed = false;
+    alloc.countdown = 1;
     bool there = symint_debug_link_read(e, &link);
-    countdown = 0;
+    alloc.countdown = 0;
     assert_true(there);
-    assert_false(failed);
+    assert_false(alloc.failed);
     assert_int_equal(link.crc32, 0x01020304);
     symint_elf_free(e);
     free(file);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Lets every allocation of symint_fdes_read fail, one after the other. Leaks are the sanitizer's
- * business. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+ * business. */
 #include "eh_image.h"
+
+#include "../alloc_fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,35 +14,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long countdown; /* 0: nothing fails */
-
-static bool fails(void)
-{
-    return countdown > 0 && --countdown == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
 
 static void without_memory_nothing_is_kept(void **state)
 {
@@ -66,10 +39,10 @@ static void without_memory_nothing_is_kept(void **state)
     assert_int_equal(symint_elf_read_sections(e, &miss, &why), 0);
     long n = 0;
     for (;;) {
-        countdown = ++n;
+        alloc.countdown = ++n;
         int rc = symint_fdes_read(e, &fdes);
-        bool failed = countdown == 0;
-        countdown = 0;
+        bool failed = alloc.countdown == 0;
+        alloc.countdown = 0;
         assert_int_equal(rc, failed ? SYM_ERR_NOMEM : 0);
         if (!failed)
             break;

@@ -9,6 +9,8 @@
 #include "context.h"
 #include "elf_private.h"
 
+#include "../alloc_fault.h"
+
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,43 +29,6 @@
 #define MOST_BYTES(size) ((size_t)64 * (size) + ((size_t)1 << 20))
 #define MOST_SECONDS 10 /* for one file; it takes a millisecond */
 #define FLIPS 20000
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-/* What was asked for since the start of a run, freed or not: a limit on it limits what is live, and
- * the work. */
-static size_t asked_bytes;
-
-void *__wrap_malloc(size_t size)
-{
-    asked_bytes += size;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    asked_bytes += count * size;
-    return __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    asked_bytes += size;
-    return __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    asked_bytes += size;
-    return __real_aligned_alloc(alignment, size);
-}
 
 /* ---- the files ---- */
 
@@ -221,7 +186,7 @@ static void run(const uint8_t *data, size_t size)
     size_t id_size;
 
     alarm(MOST_SECONDS);
-    asked_bytes = 0;
+    alloc.bytes = 0;
     assert_int_equal(symint_elf_open(&input, &e, &miss, &why), 0);
     if (e == NULL) {
         assert_int_not_equal(miss, SYM_MISS_NONE);
@@ -234,9 +199,9 @@ static void run(const uint8_t *data, size_t size)
         ask(e);
     }
     symint_elf_free(e);
-    if (asked_bytes > MOST_BYTES(size))
+    if (alloc.bytes > MOST_BYTES(size))
         fail_msg("%s at %llx = %llx: %zu bytes of memory for a file of %zu", current_object,
-                 (unsigned long long)current_place, (unsigned long long)current_value, asked_bytes,
+                 (unsigned long long)current_place, (unsigned long long)current_value, alloc.bytes,
                  size);
     alarm(0);
 }
@@ -493,7 +458,7 @@ static void flipped_files_are_survived_by_the_public_functions(void **state)
         const struct sym_frame *f;
         size_t count;
         alarm(MOST_SECONDS);
-        asked_bytes = 0;
+        alloc.bytes = 0;
         struct sym_context *c = sym_context_new();
         assert_non_null(c);
         assert_int_equal(sym_context_open(c, &options), 0);
@@ -507,7 +472,7 @@ static void flipped_files_are_survived_by_the_public_functions(void **state)
         sym_context_free(c);
         alarm(0);
         /* Answers and their texts come on top. */
-        assert_true(asked_bytes <= MOST_BYTES(o->size) + ((size_t)4 << 20));
+        assert_true(alloc.bytes <= MOST_BYTES(o->size) + ((size_t)4 << 20));
     }
 }
 

@@ -549,7 +549,7 @@ static void a_bomb_is_refused(void **state)
 static void the_feature_is_listed(void **state)
 {
     (void)state;
-    assert_string_equal(sym_features(), "lzma");
+    assert_memory_equal(sym_features(), "lzma", 4);
 }
 
 #else
@@ -567,10 +567,10 @@ static void without_liblzma_the_reason_says_so(void **state)
     assert_string_equal(why, "it has .gnu_debugdata, and xz is not compiled in");
 }
 
-static void no_feature_is_listed(void **state)
+static void the_feature_is_not_listed(void **state)
 {
     (void)state;
-    assert_string_equal(sym_features(), "");
+    assert_null(strstr(sym_features(), "lzma"));
 }
 
 #endif
@@ -603,7 +603,7 @@ int main(void)
         cmocka_unit_test(the_feature_is_listed),
 #else
         cmocka_unit_test(without_liblzma_the_reason_says_so),
-        cmocka_unit_test(no_feature_is_listed),
+        cmocka_unit_test(the_feature_is_not_listed),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,9 +221,33 @@ static void every_distinct_name_is_demangled_once(void **state)
     symint_strings_free(&s);
 }
 
+static void short_names_of_debug_information_have_no_template_arguments(void **state)
+{
+    static const char *const names[][2] = {
+        {"vector<int, std::allocator<int> >::push_back", "vector::push_back"},
+        {"f<(E)1>", "f"},
+        {"A<B<C>, D>::operator<<", "A::operator<<"},
+        {"operator-><int>", "operator->"},
+        {"std::operator-<A*, B<C> >", "std::operator-"},
+        {"X::<lambda(int)>::operator()", "X::<lambda(int)>::operator()"},
+        {"each<decltype (a->b)>", "each"},
+        {"broken<int", "broken<int"},
+        {"plain", "plain"},
+    };
+    char out[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t size = symint_shorten(names[i][0], strlen(names[i][0]), out);
+        out[size] = '\0';
+        assert_string_equal(out, names[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_names_of_debug_information_have_no_template_arguments),
         cmocka_unit_test(plain_names_stay_as_they_are),
         cmocka_unit_test(cpp_names_are_demangled),
         cmocka_unit_test(short_names_have_no_parameters_and_no_template_arguments),

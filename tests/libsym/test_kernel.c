@@ -190,7 +190,7 @@ static void sparse_mode_keeps_what_answers(void **state)
     assert_int_equal(parse_needed(&k, "1000 T a\n1100 T b\n1200 T c\n1300 T d [m]\n1400 T e\n",
                                   needed, 5),
                      SYM_KERNEL_OK);
-    assert_int_equal(k.count, 2);
+    assert_int_equal(k.count, 4); /* a and d, and b and e that end them */
     check(&k, 0x1080, "a");
     check(&k, 0x1100, NULL);
     check(&k, 0x1300, "d");
@@ -229,7 +229,7 @@ static void sparse_and_full_tables_agree(void **state)
     struct symint_kernel some;
     assert_int_equal(parse(&all, text), SYM_KERNEL_OK);
     assert_int_equal(parse_needed(&some, text, needed, 256), SYM_KERNEL_OK);
-    assert_true(some.count <= 256);
+    assert_true(some.count <= 512);
     size_t named = 0;
     for (unsigned i = 0; i < 256; i++) {
         struct symint_kernel_symbol a;

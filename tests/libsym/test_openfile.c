@@ -116,6 +116,37 @@ static void nothing_leads_out_of_the_root(void **state)
     check("/a/far", "root/file");
 }
 
+/* Whether a path may be what a capture says, and what we ask for ourselves. */
+static void check_system(const char *path, enum sym_miss named, enum sym_miss asked)
+{
+    enum sym_miss miss;
+    int error;
+    int fd;
+    assert_int_equal(symint_open_regular(NULL, path, &fd, &miss, &error), 0);
+    assert_int_equal(miss, named);
+    if (fd >= 0)
+        close(fd);
+    assert_int_equal(symint_open_system(path, &fd, &miss, &error), 0);
+    assert_int_equal(miss, asked);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void what_the_kernel_makes_up_is_no_file_of_a_capture(void **state)
+{
+    (void)state;
+    if (access("/proc/self/mem", F_OK) != 0) {
+        puts("skipped: no /proc");
+        skip();
+    }
+    check_system("/proc/self/mem", SYM_MISS_NOT_REGULAR, SYM_MISS_NONE);
+    check_system("/proc/self/maps", SYM_MISS_NOT_REGULAR, SYM_MISS_NONE);
+    check_system("/proc/self/exe", SYM_MISS_NONE, SYM_MISS_NONE); /* which is a link */
+    if (access("/sys/kernel/notes", R_OK) == 0)
+        check_system("/sys/kernel/notes", SYM_MISS_NOT_REGULAR, SYM_MISS_NONE);
+    check_system("/dev/null", SYM_MISS_NOT_REGULAR, SYM_MISS_NOT_REGULAR);
+}
+
 static void what_is_too_long_is_refused(void **state)
 {
     (void)state;
@@ -133,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_found_as_the_kernel_finds_them),
         cmocka_unit_test(nothing_leads_out_of_the_root),
+        cmocka_unit_test(what_the_kernel_makes_up_is_no_file_of_a_capture),
         cmocka_unit_test(what_is_too_long_is_refused),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

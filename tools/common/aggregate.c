@@ -22,16 +22,16 @@ struct stack_slot {
 
 /* ---- the hash of further sources ---- */
 
-static size_t other_home(size_t capacity, uint32_t source, uint32_t stack)
+static size_t other_home(const struct aggregate *a, size_t capacity, uint32_t source,
+                         uint32_t stack)
 {
-    uint64_t key = ((uint64_t)source << 32 | stack) * 0x9e3779b97f4a7c15u;
-
-    return (size_t)(key >> 20) & (capacity - 1);
+    return (size_t)spread_number(&a->spread, (uint64_t)source << 32 | stack) & (capacity - 1);
 }
 
-static struct cell *other_slot(struct cell *cells, size_t capacity, uint32_t source, uint32_t stack)
+static struct cell *other_slot(const struct aggregate *a, struct cell *cells, size_t capacity,
+                               uint32_t source, uint32_t stack)
 {
-    size_t i = other_home(capacity, source, stack);
+    size_t i = other_home(a, capacity, source, stack);
 
     while (cells[i].count && (cells[i].source != source || cells[i].stack != stack))
         i = (i + 1) & (capacity - 1);
@@ -51,7 +51,7 @@ static void reserve_others(struct aggregate *a, size_t more)
     cells = cli_zeroed(capacity, sizeof *cells);
     for (size_t i = 0; i < a->other_capacity; i++)
         if (a->others[i].count)
-            *other_slot(cells, capacity, a->others[i].source, a->others[i].stack) = a->others[i];
+            *other_slot(a, cells, capacity, a->others[i].source, a->others[i].stack) = a->others[i];
     free(a->others);
     a->others = cells;
     a->other_capacity = capacity;
@@ -59,7 +59,7 @@ static void reserve_others(struct aggregate *a, size_t more)
 
 static void add_other(struct aggregate *a, const struct pending_sample *p)
 {
-    struct cell *c = other_slot(a->others, a->other_capacity, p->source, p->stack);
+    struct cell *c = other_slot(a, a->others, a->other_capacity, p->source, p->stack);
 
     if (c->count++ == 0) {
         c->source = p->source;
@@ -126,7 +126,7 @@ static void count_pending(struct aggregate *a)
     reserve_others(a, other_count);
     for (size_t i = 0; i < other_count; i++)
         __builtin_prefetch(
-            &a->others[other_home(a->other_capacity, others[i].source, others[i].stack)], 1);
+            &a->others[other_home(a, a->other_capacity, others[i].source, others[i].stack)], 1);
     for (size_t i = 0; i < other_count; i++)
         add_other(a, &others[i]);
 }
@@ -205,6 +205,7 @@ void aggregate_begin(struct aggregate *a, const struct aggregate_options *option
 
     memset(a, 0, sizeof *a);
     a->options = *options;
+    a->spread = spread_new();
     /* Names deselect whole sources at the end: first and last time must be known of each then. */
     a->options.source_stats |= by_names(select);
     a->everything = !select || select_everything(select);
@@ -430,7 +431,7 @@ static void make_cells(struct aggregate *a)
         if (slot_counts(a, i))
             next[a->slots[i].source + 1]++;
     for (size_t i = 0; i < other_count; i++)
-        next[others[i].source + 1]++;
+        next[others[i].source + 1]++; /* NOLINT(analyzer-null-dereference): NULL has none */
     for (uint32_t i = 0; i < source_count; i++)
         next[i + 1] += next[i];
     a->cell_count = next[source_count];

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "progress.h"
 #include "runs.h"
+#include "spread.h"
 
 /* What is kept in time order. */
 enum aggregate_runs {
@@ -83,6 +84,7 @@ struct aggregate {
     size_t slot_capacity;
     struct cell *others; /* count 0: free */
     size_t other_count, other_capacity;
+    struct spread spread;
     struct pending_sample pending[PENDING_SAMPLES];
     size_t pending_count;
 };

@@ -84,7 +84,7 @@ static void write_stderr(const char *data, size_t size)
                 return;
             continue;
         }
-        if (done < 0 && errno != EINTR)
+        if (done == 0 || (done < 0 && errno != EINTR))
             return; /* nobody is left to be told */
         if (done > 0) {
             data += done;
@@ -249,13 +249,18 @@ const char *cli_given(unsigned groups)
     return NULL;
 }
 
+const char *cli_shown(const char *name)
+{
+    for (size_t i = given_count; name != NULL && i-- > 0;) {
+        if (strcmp(given[i].option->name, name) == 0)
+            return given[i].shown;
+    }
+    return NULL;
+}
+
 bool cli_was_given(const char *name)
 {
-    for (size_t i = 0; name != NULL && i < given_count; i++) {
-        if (strcmp(given[i].option->name, name) == 0)
-            return true;
-    }
-    return false;
+    return cli_shown(name) != NULL;
 }
 
 /* ---- help and version ------------------------------------------------------------------------ */
@@ -317,13 +322,19 @@ static void help_option(struct tool_output *out, const struct cli_option *option
     text_free(&left);
 }
 
-static void help_group(struct tool_output *out, const char *title, const struct cli_option *option)
+static bool is_without(const struct cli_tool *tool, const struct cli_option *option)
+{
+    return tool->without != NULL && strcmp(option->name, tool->without) == 0;
+}
+
+static void help_group(const struct cli_tool *tool, struct tool_output *out, const char *title,
+                       const struct cli_option *option)
 {
     output_printf(out, "\n%s:\n", title);
     for (; option->name != NULL; option++) {
         if (option->name[0] == '\0')
             output_printf(out, "\n%s:\n", option->help);
-        else
+        else if (!is_without(tool, option))
             help_option(out, option);
     }
 }
@@ -339,12 +350,12 @@ static void help(const struct cli_tool *tool, struct tool_output *out)
              "With no SPOOL, or when SPOOL is -, standard input is read. Spools may be gzip'd.", 0,
              0);
     if (tool->own != NULL)
-        help_group(out, tool->own_title != NULL ? tool->own_title : "Options", tool->own);
+        help_group(tool, out, tool->own_title != NULL ? tool->own_title : "Options", tool->own);
     for (const struct cli_shared_group *g = cli_shared_groups; g->group != 0; g++) {
         if ((tool->groups & g->group) != 0)
-            help_group(out, g->title, g->options);
+            help_group(tool, out, g->title, g->options);
     }
-    help_group(out, "Help", always);
+    help_group(tool, out, "Help", always);
     if ((tool->groups & (CLI_SELECT | CLI_COMMON)) != 0) {
         output_text(out, "\n");
         if ((tool->groups & CLI_SELECT) != 0)
@@ -436,6 +447,8 @@ static const struct cli_option *find(const struct cli_tool *tool, const char *na
         o = find_in(g->options, name, size, short_name, negated);
         *group = g->group;
     }
+    if (o != NULL && *group != CLI_OWN && is_without(tool, o))
+        o = NULL;
     if (o == NULL) {
         o = find_in(always, name, size, short_name, negated);
         *group = 0;

@@ -25,8 +25,8 @@ enum cli_group {
     CLI_COMMON = 1 << 0,  /* -o, -q, -v, --progress */
     CLI_DAMAGE = 1 << 1,  /* --strict, --salvage */
     CLI_SELECT = 1 << 2,  /* --pid ... --to */
-    CLI_SHAPE = 1 << 3,   /* --kernel ... --unresolved */
-    CLI_SYMBOLS = 1 << 4, /* --no-symbols ... --no-kernel-symbols */
+    CLI_SHAPE = 1 << 3,   /* --kernel ... --trim-path */
+    CLI_SYMBOLS = 1 << 4, /* --no-symbols ... --debuginfod */
     CLI_OWN = 1 << 5      /* the tool's own table */
 };
 
@@ -61,6 +61,7 @@ struct cli_tool {
     const char *purpose;          /* one line, lower case, no full stop */
     const char *const *usage;     /* synopsis lines behind the name; ends with NULL */
     unsigned groups;              /* CLI_COMMON | ... */
+    const char *without;          /* a shared option that the tool does not take; NULL: none */
     const char *own_title;        /* heading of the own options in --help; NULL: "Options" */
     const struct cli_option *own; /* NULL: none */
     /* Takes one of the own options; reports a bad value with cli_usage. NULL when there are
@@ -93,6 +94,8 @@ void cli_free(struct tool_options *o);
 const char *cli_given(unsigned groups);
 /* Whether this option (long name without dashes, NULL-safe) was given. */
 bool cli_was_given(const char *name);
+/* The option as it was given last ("--no-inlines" for "inlines"), or NULL. */
+const char *cli_shown(const char *name);
 
 /* ---- messages -------------------------------------------------------------------------------- */
 

@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "cli.h"
+#include "spread.h"
 
 #define PAGE_BITS 12
 /* Larger ranges are not looked at page by page. */
@@ -15,20 +15,11 @@
 
 /* ---- hash ---- */
 
-/* Keys come from a file that may want them to collide, so the kernel's random bytes for this process take part. */
 static size_t home(const struct epoch_map *m, uint64_t key)
 {
-    uintptr_t random = getauxval(AT_RANDOM);
-    const void *bytes = NULL;
-    uint64_t seed = 0;
+    struct spread s = spread_new();
 
-    memcpy(&bytes, &random, sizeof bytes);
-    if (bytes)
-        memcpy(&seed, bytes, sizeof seed);
-    key ^= seed;
-    key = (key ^ key >> 31) * 0xd6e8feb86659fd93u;
-    key = (key ^ key >> 29) * 0x9e3779b97f4a7c15u;
-    return (size_t)(key ^ key >> 32) & (m->capacity - 1);
+    return (size_t)spread_number(&s, key) & (m->capacity - 1);
 }
 
 static struct epoch_slot *find_slot(const struct epoch_map *m, uint64_t key)

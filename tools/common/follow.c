@@ -3,7 +3,6 @@
 #include "follow.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,11 +120,10 @@ static int wait_for_header(struct follow *f, struct tool_input *in, off_t begin)
 
 int follow_open(struct follow *f, struct tool_input *in)
 {
-    struct stat status;
     int rc;
 
     in->follow = f;
-    f->regular = fstat(in->fd, &status) == 0 && S_ISREG(status.st_mode);
+    f->regular = in->regular;
     in->reader = spool_reader_new();
     if (in->reader == NULL)
         return SPOOL_ERR_NOMEM;

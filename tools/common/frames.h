@@ -6,6 +6,7 @@
 #ifndef TOOLS_FRAMES_H
 #define TOOLS_FRAMES_H
 
+#include "labels.h"
 #include "options.h"
 #include "symbols.h"
 #include "text.h"
@@ -25,7 +26,7 @@ enum {
     FRAME_UNPINNED = 1 << 11 /* the spool names no module for it */
 };
 
-/* Texts are clean UTF-8 and borrowed from the naming buffers: valid until the next frame is named. */
+/* Names and paths are cut behind 64 KiB, and end in "..." then. Texts are clean UTF-8 and borrowed from the naming buffers: valid until the next frame is named. */
 struct out_frame {
     const char *name; /* never empty */
     size_t name_size;
@@ -40,12 +41,22 @@ struct out_frame {
     enum sym_kind kind;
     enum sym_miss miss;
     const struct spool_module *source_module; /* NULL: none */
-    uint32_t module_id;                       /* its id; SPOOL_NO_ID: none */
+    const char *module_path; /* of source_module, with --trim-path; not clean, not terminated */
+    size_t module_path_size;
+    uint32_t module_id; /* its id; SPOOL_NO_ID: none */
     uint64_t rel;
     uint32_t level;              /* in its inline chain, 0 is the innermost ... */
     uint32_t level_count;        /* ... of so many */
     uint64_t offset;             /* from the function's start */
     const struct sym_frame *sym; /* NULL with --no-symbols and for placeholders */
+};
+
+/* A text that is long: cleaned, and compared with the filters, once for all frames that have it. */
+struct long_text {
+    char *clean;
+    size_t size;
+    uint32_t flags; /* that the filters give a name */
+    bool matched;   /* they were asked */
 };
 
 /* Buffers for the texts of one frame. Starts as {0}. */
@@ -54,11 +65,16 @@ struct frame_names {
     struct text_buffer file;
     struct text_buffer module;
     struct text_buffer raw;
+    struct text_buffer source_path, module_path; /* trimmed; not clean */
+    struct labels long_labels;                   /* raw, to find them; set up with the first one */
+    struct long_text *long_texts;
+    size_t long_capacity;
 };
 void frame_names_free(struct frame_names *n);
 
-/* How many output frames a resolved frame has: its inline chain. At least 1. */
-size_t frames_count(const struct resolved *r);
+/* How many output frames a resolved frame has: its inline chain, of which --no-inlines leaves the function itself. At
+ * least 1. */
+size_t frames_count(const struct resolved *r, const struct shape_options *shape);
 
 /* Fills *out with output frame `index` (0 is the innermost) of a resolved frame. */
 void frames_name(struct frame_names *n, const struct resolved *r, size_t index,

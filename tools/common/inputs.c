@@ -44,7 +44,8 @@ static int open_descriptor(const char *path, struct tool_input *in)
         return refuse(in, "is a directory");
     if (isatty(in->fd))
         return refuse(in, "is a terminal");
-    if (S_ISREG(status.st_mode)) {
+    in->regular = S_ISREG(status.st_mode);
+    if (in->regular) {
         off_t at = lseek(in->fd, 0, SEEK_CUR); /* standard input may have been read from before */
 
         in->has_size = at >= 0 && at <= status.st_size;

@@ -16,7 +16,8 @@ struct tool_input {
     int fd;
     const char *name;      /* the path as given, or "standard input" */
     const char *path;      /* as given; NULL: standard input */
-    bool has_size;         /* a regular file */
+    bool regular;          /* a file, not a pipe or the like */
+    bool has_size;         /* of which it is known how much of it is left */
     uint64_t size_bytes;   /* of what will be read from it, packed if it is packed */
     struct follow *follow; /* how it is waited for; NULL: not here */
 };

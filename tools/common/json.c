@@ -37,6 +37,7 @@ static size_t plain_part(const char *text, size_t size, size_t at, char escape[6
             escape[1] = (char)code;
             *escape_size = 2;
         } else {
+            /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): it has a size */
             memcpy(escape, "\\u00", 4);
             escape[4] = hex[code >> 4];
             escape[5] = hex[code & 15];

@@ -10,6 +10,7 @@
 void labels_init(struct labels *l)
 {
     memset(l, 0, sizeof *l);
+    l->spread = spread_new();
     l->slot_count = 1024;
     l->slots = cli_zeroed(l->slot_count, sizeof *l->slots);
 }
@@ -19,23 +20,6 @@ void labels_free(struct labels *l)
     free(l->texts);
     free(l->entries);
     free(l->slots);
-}
-
-static uint32_t hash_text(const char *text, size_t size)
-{
-    uint64_t h = 0xcbf29ce484222325u ^ size;
-
-    for (; size >= 8; size -= 8, text += 8) {
-        uint64_t word;
-
-        memcpy(&word, text, 8);
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 32;
-    }
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ (uint8_t)text[i]) * 0x100000001b3u;
-    h *= 0x9e3779b97f4a7c15u;
-    return (uint32_t)(h >> 32);
 }
 
 static void grow_slots(struct labels *l)
@@ -54,7 +38,7 @@ static void grow_slots(struct labels *l)
 
 uint32_t labels_intern(struct labels *l, const char *text, size_t size)
 {
-    uint32_t hash = hash_text(text, size);
+    uint32_t hash = (uint32_t)spread_text(&l->spread, text, size);
     size_t i = hash & (l->slot_count - 1);
 
     for (; l->slots[i]; i = (i + 1) & (l->slot_count - 1)) {

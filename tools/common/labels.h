@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "spread.h"
+
 struct label_entry {
     size_t begin; /* in texts */
     uint32_t size;
@@ -20,6 +22,7 @@ struct labels {
     size_t capacity;
     uint32_t *slots; /* open hash: number + 1 */
     size_t slot_count;
+    struct spread spread;
 };
 
 void labels_init(struct labels *l);

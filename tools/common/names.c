@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "spool/sym.h"
+#include "spread.h"
 
 struct text {
     const char *data; /* NULL: none */
@@ -90,6 +91,7 @@ struct names {
     /* Open hashes of indexes + 1; 0 is free. */
     uint32_t *process_slots, *thread_name_slots;
     size_t process_slot_count, thread_name_slot_count;
+    struct spread spread;
 };
 
 /* The array with room for one more element. */
@@ -106,6 +108,7 @@ struct names *names_new(bool per_thread)
     struct names *n = cli_realloc(NULL, 1, sizeof *n);
 
     memset(n, 0, sizeof *n);
+    n->spread = spread_new();
     n->per_thread = per_thread;
     return n;
 }
@@ -128,11 +131,9 @@ void names_free(struct names *n)
 
 /* ---- tables ---- */
 
-static size_t hash_ids(int32_t pid, uint64_t tid)
+static size_t hash_ids(const struct names *n, int32_t pid, uint64_t tid)
 {
-    uint64_t h = ((uint64_t)(uint32_t)pid ^ tid * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-
-    return (size_t)(h ^ h >> 32);
+    return (size_t)spread_number(&n->spread, spread_number(&n->spread, tid) ^ (uint32_t)pid);
 }
 
 static uint32_t new_epoch(struct names *n, uint32_t process, uint32_t before)
@@ -147,7 +148,7 @@ static uint32_t new_epoch(struct names *n, uint32_t process, uint32_t before)
 
 static uint32_t *find_process_slot(const struct names *n, int32_t pid)
 {
-    size_t i = hash_ids(pid, 0) & (n->process_slot_count - 1);
+    size_t i = hash_ids(n, pid, 0) & (n->process_slot_count - 1);
 
     while (n->process_slots[i] && n->processes[n->process_slots[i] - 1].pid != pid)
         i = (i + 1) & (n->process_slot_count - 1);
@@ -190,7 +191,7 @@ static struct process *make_process(struct names *n, int32_t pid)
 
 static uint32_t *find_thread_name_slot(const struct names *n, int32_t pid, uint64_t tid)
 {
-    size_t i = hash_ids(pid, tid) & (n->thread_name_slot_count - 1);
+    size_t i = hash_ids(n, pid, tid) & (n->thread_name_slot_count - 1);
 
     for (; n->thread_name_slots[i]; i = (i + 1) & (n->thread_name_slot_count - 1)) {
         const struct thread_name *t = &n->thread_names[n->thread_name_slots[i] - 1];
@@ -434,8 +435,10 @@ uint32_t names_source_count(const struct names *n)
  * before it. */
 static struct text epoch_name(const struct names *n, uint32_t epoch)
 {
+    struct text none = {0};
+
     epoch = named_epoch(n, epoch);
-    return epoch == NAMES_NONE ? (struct text){0} : n->epochs[epoch].file_name;
+    return epoch == NAMES_NONE ? none : n->epochs[epoch].file_name;
 }
 
 void names_get_source(const struct names *n, uint32_t source, struct source *out)

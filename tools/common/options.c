@@ -33,6 +33,8 @@ enum {
     ID_MAX_DEPTH,
     ID_FOLD_RECURSION,
     ID_UNRESOLVED,
+    ID_INLINES,
+    ID_TRIM_PATH,
     ID_NO_SYMBOLS,
     ID_SYSROOT,
     ID_DEBUG_DIR,
@@ -40,7 +42,9 @@ enum {
     ID_PERF_MAP_DIR,
     ID_PERF_MAPS,
     ID_KALLSYMS,
-    ID_NO_KERNEL_SYMBOLS
+    ID_VMLINUX,
+    ID_NO_KERNEL_SYMBOLS,
+    ID_DEBUGINFOD
 };
 
 #define END          \
@@ -134,6 +138,16 @@ static const struct cli_option shape_options[] = {
      .value = "address|module",
      .words = true,
      .help = "a frame without a name: libfoo.so+0x1234, or one [libfoo.so] for the module"},
+    {.id = ID_INLINES,
+     .name = "inlines",
+     .negatable = true,
+     .help = "inlined functions as frames of their own (default), or as part of the function that "
+             "they were inlined into"},
+    {.id = ID_TRIM_PATH,
+     .name = "trim-path",
+     .value = "OLD=NEW",
+     .help = "begin paths of sources and modules with NEW in place of OLD; repeatable: the last "
+             "that matches counts"},
     END};
 
 static const struct cli_option symbol_options[] = {
@@ -150,9 +164,10 @@ static const struct cli_option symbol_options[] = {
              "/usr/lib/debug)"},
     {.id = ID_SYMBOLS,
      .name = "symbols",
-     .value = "DIR",
-     .help = "a folder in which modules, debug files, perf maps and kallsyms are looked up first; "
-             "repeatable"},
+     .value = "DIR|FILE",
+     .help =
+         "a folder or tar file, such as spoolpack makes, in which symbols, modules, debug files, "
+         "perf maps and kallsyms are looked up first; repeatable"},
     {.id = ID_PERF_MAP_DIR,
      .name = "perf-map-dir",
      .value = "DIR",
@@ -169,9 +184,17 @@ static const struct cli_option symbol_options[] = {
      .value = "FILE",
      .help = "kernel symbols (default /proc/kallsyms if the spool is from this boot, else the "
              "System.map of its kernel)"},
+    {.id = ID_VMLINUX,
+     .name = "vmlinux",
+     .value = "FILE",
+     .help = "the ELF file of the kernel that was sampled, for its names and lines"},
     {.id = ID_NO_KERNEL_SYMBOLS,
      .name = "no-kernel-symbols",
      .help = "kernel frames stay addresses"},
+    {.id = ID_DEBUGINFOD,
+     .name = "debuginfod",
+     .help = "ask the servers in DEBUGINFOD_URLS for files that are not here; without this "
+             "option, nothing is asked of the network"},
     END};
 
 const struct cli_shared_group cli_shared_groups[] = {
@@ -504,6 +527,20 @@ static void regex_value(const struct cli_arg *arg, bool *has, regex_t *regex)
     *has = true;
 }
 
+/* The first '=' ends OLD, as in the options of compilers that map prefixes. */
+static void trim_value(const struct cli_arg *arg, struct trim_list *list)
+{
+    const char *equals = strchr(arg->value, '=');
+
+    if (equals == NULL)
+        cli_usage("%s: '%s' is not of the form OLD=NEW", arg->shown, arg->value);
+    if (equals == arg->value)
+        cli_usage("%s: OLD is empty in '%s'", arg->shown, arg->value);
+    list->items = cli_realloc(list->items, list->count + 1, sizeof *list->items);
+    list->items[list->count++] = (struct trim_rule){
+        .old = arg->value, .old_size = (size_t)(equals - arg->value), .new = equals + 1};
+}
+
 static void perf_maps_value(const struct cli_arg *arg, struct symbol_options *o)
 {
     static const struct {
@@ -615,6 +652,12 @@ static void handle_shape(const struct cli_arg *arg, struct shape_options *o)
     case ID_UNRESOLVED:
         o->unresolved_module = arg->word == 1;
         break;
+    case ID_INLINES:
+        o->no_inlines = arg->negated;
+        break;
+    case ID_TRIM_PATH:
+        trim_value(arg, &o->trim_paths);
+        break;
     default:
         break;
     }
@@ -646,8 +689,14 @@ static void handle_symbols(const struct cli_arg *arg, struct symbol_options *o)
     case ID_KALLSYMS:
         o->kallsyms = path_value(arg);
         break;
+    case ID_VMLINUX:
+        o->vmlinux = path_value(arg);
+        break;
     case ID_NO_KERNEL_SYMBOLS:
         o->no_kernel_symbols = true;
+        break;
+    case ID_DEBUGINFOD:
+        o->debuginfod = true;
         break;
     default:
         break;
@@ -670,7 +719,14 @@ void cli_shared_handle(const struct cli_arg *arg, struct tool_options *o)
 static void refuse_both(const char *one, const char *other)
 {
     if (cli_was_given(one) && cli_was_given(other))
-        cli_usage("--%s and --%s contradict each other", one, other);
+        cli_usage("%s and %s contradict each other", cli_shown(one), cli_shown(other));
+}
+
+static bool has_servers(void)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+
+    return urls != NULL && urls[strspn(urls, " \t\n")] != '\0';
 }
 
 void cli_shared_check(const struct tool_options *o)
@@ -680,6 +736,7 @@ void cli_shared_check(const struct tool_options *o)
     refuse_both("quiet", "verbose");
     refuse_both("strict", "salvage");
     refuse_both("kallsyms", "no-kernel-symbols");
+    refuse_both("vmlinux", "no-kernel-symbols");
     if (o->quiet && o->progress == PROGRESS_ALWAYS)
         cli_usage("--quiet and --progress=always contradict each other");
     if (s->has_to && s->from_ns >= s->to_ns && s->has_from)
@@ -691,9 +748,12 @@ void cli_shared_check(const struct tool_options *o)
         for (const struct cli_option *option = symbol_options + 1; option->name != NULL; option++)
             refuse_both("no-symbols", option->name);
         refuse_both("no-symbols", "demangle");
+        refuse_both("no-symbols", "inlines");
     }
     if (o->symbols.perf_maps == SYM_PERF_MAPS_NONE && o->symbols.perf_map_dir != NULL)
         cli_usage("--perf-maps=none and --perf-map-dir contradict each other");
+    if (o->symbols.debuginfod && !has_servers())
+        cli_usage("--debuginfod: DEBUGINFOD_URLS names no server");
 }
 
 void cli_free(struct tool_options *o)
@@ -703,6 +763,7 @@ void cli_free(struct tool_options *o)
     free(o->select.tids.items);
     free(o->select.comm_globs.items);
     free(o->select.thread_globs.items);
+    free(o->shape.trim_paths.items);
     free(o->symbols.debug_dirs.items);
     free(o->symbols.symbol_dirs.items);
     free(o->symbols.perf_map_pids.items);

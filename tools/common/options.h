@@ -37,6 +37,18 @@ struct select_options {
     uint64_t to_ns;
 };
 
+/* --trim-path OLD=NEW */
+struct trim_rule {
+    const char *old; /* borrowed from argv; not terminated */
+    size_t old_size; /* >= 1 */
+    const char *new; /* may be "" */
+};
+
+struct trim_list {
+    struct trim_rule *items; /* in the order in which they were given */
+    size_t count;
+};
+
 enum kernel_mode { KERNEL_KEEP = 0, KERNEL_DROP, KERNEL_ONLY };
 
 struct shape_options {
@@ -49,6 +61,8 @@ struct shape_options {
     uint32_t max_depth; /* >= 1 */
     bool fold_recursion;
     bool unresolved_module; /* --unresolved=module */
+    bool no_inlines;        /* an address is one frame: the function whose code it is */
+    struct trim_list trim_paths;
 };
 
 struct symbol_options {
@@ -60,7 +74,10 @@ struct symbol_options {
     enum sym_perf_maps perf_maps;
     struct number_list perf_map_pids;
     const char *kallsyms; /* NULL: a symbol folder's, else automatic */
+    const char *vmlinux;  /* NULL: none */
     bool no_kernel_symbols;
+    bool debuginfod;
+    bool no_lines; /* no option: set by a tool that shows no lines */
 };
 
 struct tool_options {

@@ -2,16 +2,19 @@
 /* The tree of output stacks: an append-only array of nodes and a hash that finds children. */
 #include "otree.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
+#define FREE_NODES ((uint64_t)1 << 24)
+/* Of a file's stack nodes: inlined calls, processes and threads of one name each. */
+#define NODES_EACH 256
+
 static size_t slot_of(const struct otree *t, uint32_t parent, uint32_t label)
 {
-    uint64_t key = ((uint64_t)parent << 32 | label) * 0x9e3779b97f4a7c15u;
-
-    return (size_t)(key >> 16 ^ key >> 40) & (t->slot_count - 1);
+    return (size_t)spread_number(&t->spread, (uint64_t)parent << 32 | label) & (t->slot_count - 1);
 }
 
 static void grow_nodes(struct otree *t)
@@ -38,12 +41,29 @@ static void grow_slots(struct otree *t)
 void otree_init(struct otree *t)
 {
     memset(t, 0, sizeof *t);
+    t->spread = spread_new();
     grow_nodes(t);
     t->nodes[OTREE_ROOT] = (struct otree_node){.parent = OTREE_ROOT, .label = UINT32_MAX};
     t->weights[OTREE_ROOT] = 0;
     t->count = 1;
+    t->limit = FREE_NODES;
     t->slot_count = 1024;
     grow_slots(t);
+}
+
+void otree_allow(struct otree *t, uint64_t nodes)
+{
+    t->limit += nodes * NODES_EACH;
+    if (t->limit > UINT32_MAX)
+        t->limit = UINT32_MAX;
+}
+
+static _Noreturn void end_too_large(const struct otree *t)
+{
+    cli_error("the stacks come to more than %" PRIu32 " frames that differ in what is before them: "
+              "leave some out, by --pid, --from or --to",
+              t->count);
+    exit(EXIT_FAILURE);
 }
 
 void otree_free(struct otree *t)
@@ -62,6 +82,8 @@ uint32_t otree_child(struct otree *t, uint32_t parent, uint32_t label)
     for (; (id = t->slots[i]) != 0; i = (i + 1) & (t->slot_count - 1))
         if (t->nodes[id].parent == parent && t->nodes[id].label == label)
             return id;
+    if (t->count >= t->limit)
+        end_too_large(t);
     if (t->count == t->capacity)
         grow_nodes(t);
     id = t->count++;

@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,75 +20,6 @@
 
 /* Symbolic links followed by hand, as many as the kernel follows. */
 #define LINKS_MAX 40
-
-/* ---- temporary files and signals ------------------------------------------------------------- */
-
-/* Outputs with a temporary file. Changed only while the signals below are blocked. */
-static struct tool_output *open_outputs;
-
-/* Every signal that ends a process by default and that a user, a terminal, a pipe or a resource
- * limit sends. SIGPIPE is one of them: standard error may be a pipe. */
-static const int fatal_signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM,
-                                    SIGTERM, SIGXCPU, SIGXFSZ, SIGUSR1, SIGUSR2};
-
-static void unlink_all(void)
-{
-    for (const struct tool_output *out = open_outputs; out != NULL; out = out->next)
-        unlink(out->temporary);
-}
-
-static void on_signal(int number)
-{
-    unlink_all();
-    /* It is blocked while this runs and ends the process on return. */
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-static void block_signals(sigset_t *before)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; i++)
-        sigaddset(&set, fatal_signals[i]);
-    sigprocmask(SIG_BLOCK, &set, before);
-}
-
-static void unblock_signals(const sigset_t *before)
-{
-    sigprocmask(SIG_SETMASK, before, NULL);
-}
-
-/* Once: handlers for what would end the process, and the same for exit(3). What was inherited as
- * ignored (nohup, SIGPIPE of some parents) stays ignored. */
-static void install_handlers(void)
-{
-    static bool done;
-    struct sigaction action = {.sa_handler = on_signal};
-
-    if (done)
-        return;
-    done = true;
-    sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof fatal_signals / sizeof fatal_signals[0]; i++) {
-        struct sigaction old;
-
-        if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(fatal_signals[i], &action, NULL);
-    }
-    atexit(unlink_all);
-}
-
-static void list_remove(const struct tool_output *out)
-{
-    for (struct tool_output **at = &open_outputs; *at != NULL; at = &(*at)->next) {
-        if (*at == out) {
-            *at = out->next;
-            return;
-        }
-    }
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -171,8 +101,6 @@ static int open_temporary(struct tool_output *out, const struct stat *old)
     static const char pattern[] = ".spooltools-XXXXXX";
     size_t folder = folder_size(out->target);
     char *name;
-    sigset_t before;
-    int error;
 
     if (out->target[folder] == '\0')
         return refuse_errno(out, "open failed", out->target[0] == '\0' ? ENOENT : EISDIR);
@@ -188,20 +116,9 @@ static int open_temporary(struct tool_output *out, const struct stat *old)
         umask(mask);
         out->mode = 0666 & ~mask;
     }
-    install_handlers();
-    block_signals(&before);
-    out->fd = mkostemp(name, O_CLOEXEC);
-    error = errno;
-    if (out->fd >= 0) {
-        out->temporary = name;
-        out->next = open_outputs;
-        open_outputs = out;
-    }
-    unblock_signals(&before);
-    if (out->fd < 0) {
-        free(name);
-        return refuse_errno(out, "temporary file beside it failed", error);
-    }
+    out->fd = temporary_make(&out->temporary, name);
+    if (out->fd < 0)
+        return refuse_errno(out, "temporary file beside it failed", errno);
     /* Only a privileged user can keep another owner; for all others the file becomes theirs, as
      * with mv. */
     if (old != NULL && (old->st_uid != geteuid() || old->st_gid != getegid()) &&
@@ -261,10 +178,12 @@ static void write_all(struct tool_output *out, const char *data, size_t size)
     while (size > 0 && out->error == 0) {
         ssize_t done = write(out->fd, data, size);
 
-        if (done >= 0) {
+        if (done > 0) {
             data += done;
             size -= (size_t)done;
             out->flushed += (uint64_t)done;
+        } else if (done == 0) { /* nothing taken, no reason given: this may go on for ever */
+            out->error = EIO;
         } else if (errno == EAGAIN) { /* somebody else made the pipe or terminal non-blocking */
             struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
 
@@ -365,17 +284,9 @@ static void close_fd(struct tool_output *out)
 /* Frees everything but the error; the temporary file is gone or became FILE. */
 static void release(struct tool_output *out)
 {
-    sigset_t before;
-
-    if (out->temporary != NULL) {
-        block_signals(&before);
-        list_remove(out);
-        unblock_signals(&before);
-    }
-    free(out->temporary);
+    temporary_forget(&out->temporary);
     free(out->target);
     free(out->data);
-    out->temporary = NULL;
     out->target = NULL;
     out->data = NULL;
     out->size = 0;
@@ -387,15 +298,16 @@ int output_commit(struct tool_output *out)
 
     output_flush(out);
     /* File systems without modes refuse this; the file is then as they make it. */
-    if (out->temporary != NULL && fchmod(out->fd, (mode_t)out->mode) != 0)
+    if (out->temporary.path != NULL && fchmod(out->fd, (mode_t)out->mode) != 0)
         errno = 0;
     close_fd(out);
-    if (out->temporary != NULL && out->error == 0 && rename(out->temporary, out->target) != 0) {
+    if (out->temporary.path != NULL && out->error == 0 &&
+        rename(out->temporary.path, out->target) != 0) {
         out->error = errno;
         what = "rename failed";
     }
-    if (out->temporary != NULL && out->error != 0)
-        unlink(out->temporary);
+    if (out->temporary.path != NULL && out->error != 0)
+        unlink(out->temporary.path);
     release(out);
     if (out->error == 0)
         return 0;
@@ -406,8 +318,8 @@ int output_commit(struct tool_output *out)
 
 void output_abort(struct tool_output *out)
 {
-    if (out->temporary != NULL)
-        unlink(out->temporary);
+    if (out->temporary.path != NULL)
+        unlink(out->temporary.path);
     if (out->fd != STDOUT_FILENO)
         close_fd(out);
     out->fd = -1;

@@ -12,21 +12,22 @@
 #include <stdint.h>
 #include <string.h>
 
-#define OUTPUT_BUFFER_SIZE (256 * 1024)
+#include "temporary.h"
+
+#define OUTPUT_BUFFER_SIZE ((size_t)256 * 1024)
 /* The most that output_reserve gives at once. */
 #define OUTPUT_RESERVE_MAX 4096
 
 struct tool_output {
     int fd;
-    int error;                /* errno of the first failure; 0: none */
-    char *data;               /* the buffer */
-    size_t size;              /* bytes in it */
-    uint64_t flushed;         /* bytes handed to the system */
-    const char *name;         /* for messages: the path as given, or "standard output" */
-    char *target;             /* what the temporary file becomes; NULL: written directly */
-    char *temporary;          /* NULL: none */
-    unsigned mode;            /* of the finished file */
-    struct tool_output *next; /* open outputs, for the signal handler */
+    int error;        /* errno of the first failure; 0: none */
+    char *data;       /* the buffer */
+    size_t size;      /* bytes in it */
+    uint64_t flushed; /* bytes handed to the system */
+    const char *name; /* for messages: the path as given, or "standard output" */
+    char *target;     /* what the temporary file becomes; NULL: written directly */
+    struct temporary temporary;
+    unsigned mode; /* of the finished file */
 };
 
 /* path NULL or "-": standard output. An existing FILE that is not regular is written directly;
@@ -57,7 +58,7 @@ static inline bool output_failed(const struct tool_output *out)
  * what was written before a failure has been seen already. */
 static inline bool output_is_file(const struct tool_output *out)
 {
-    return out->temporary != NULL;
+    return out->temporary.path != NULL;
 }
 
 /* Bytes written so far, those in the buffer included. */

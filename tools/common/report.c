@@ -111,19 +111,33 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
     name_line(out, r);
 }
 
+/* The detail names the file it speaks of; said once where that is the module's own path. */
+static void path_and_detail(struct text_buffer *out, const char *path, size_t path_size,
+                            const char *detail, const char *otherwise)
+{
+    append_path(out, path, path_size);
+    if (strncmp(detail, path, path_size) == 0 && strncmp(detail + path_size, ": ", 2) == 0)
+        detail += path_size + 2;
+    if (*detail == '\0')
+        detail = otherwise;
+    text_append(out, " (", 2);
+    append_name(out, detail, strlen(detail));
+    text_append_byte(out, ')');
+}
+
+void report_debug(struct text_buffer *out, const char *path, size_t path_size, const char *detail)
+{
+    text_printf(out, "no debug info: ");
+    path_and_detail(out, path, path_size, detail, "");
+    text_append_byte(out, '\n');
+}
+
 void report_miss(struct text_buffer *out, const char *path, size_t path_size, const char *why,
                  const char *detail, uint64_t samples)
 {
     text_append(out, "no symbols: ", 12);
-    append_path(out, path, path_size);
-    /* The detail names the file it speaks of; said once where that is the module's own path. */
-    if (strncmp(detail, path, path_size) == 0 && strncmp(detail + path_size, ": ", 2) == 0)
-        detail += path_size + 2;
-    if (*detail == '\0')
-        detail = why;
-    text_append(out, " (", 2);
-    append_name(out, detail, strlen(detail));
-    text_append(out, "): ", 3);
+    path_and_detail(out, path, path_size, detail, why);
+    text_append(out, ": ", 2);
     text_counted(out, samples, "sample", "samples");
     text_append_byte(out, '\n');
 }
@@ -172,4 +186,13 @@ void report_print(const struct text_buffer *lines)
         cli_report("%.*s", (int)(line_end - p), p);
         p = line_end + 1;
     }
+}
+
+void report_vmlinux(struct text_buffer *out, const char *text)
+{
+    struct text_buffer clean = {0};
+
+    text_clean(text, strlen(text), &clean);
+    text_printf(out, "vmlinux: %s\n", clean.data);
+    text_free(&clean);
 }

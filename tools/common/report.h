@@ -32,6 +32,12 @@ void report_input(struct text_buffer *out, const struct tool_input *in, const st
 void report_miss(struct text_buffer *out, const char *path, size_t path_size, const char *why,
                  const char *detail, uint64_t samples);
 
+/* Appends "no debug info: PATH (DETAIL)". */
+void report_debug(struct text_buffer *out, const char *path, size_t path_size, const char *detail);
+
+/* "vmlinux: TEXT": what became of the file that the user named. */
+void report_vmlinux(struct text_buffer *out, const char *text);
+
 struct report_path {
     const char *path;
     size_t size;

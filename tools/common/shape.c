@@ -87,6 +87,7 @@ void shape_init(struct shaper *h, const struct spool_counts *counts)
     }
     h->frame_capacity = counts->frames;
     h->stack_capacity = counts->stacks;
+    otree_allow(h->tree, counts->stacks);
     labels_init(&h->identities);
     h->shared_context = CONTEXT_FIRST;
     h->context = CONTEXT_FIRST + 1;
@@ -108,6 +109,7 @@ void shape_extend(struct shaper *h, const struct spool_counts *counts,
     if (counts->stacks > h->stack_capacity) {
         size_t capacity = (size_t)counts->stacks + counts->stacks / 2;
 
+        otree_allow(h->tree, capacity - h->stack_capacity);
         h->memo = grow(h->memo, h->stack_capacity, capacity, sizeof *h->memo);
         if (wants_extra(h->options))
             h->extra = grow(h->extra, h->stack_capacity, capacity, sizeof *h->extra);
@@ -261,7 +263,7 @@ static int make_chain(struct shaper *h, uint32_t frame)
         store = &h->passing;
         context = h->epoch_context;
     }
-    count = frames_count(&r);
+    count = frames_count(&r, h->options);
     if (reserve_chain(store, count) < 0)
         return -1;
     /* In every epoch it is the same frame of the kernel. */

@@ -44,7 +44,7 @@ int stacks_init(struct stacks *s, const struct tool_options *options,
     s->how.per_thread |= how->runs == AGGREGATE_RUNS || how->runs == AGGREGATE_TIMED_RUNS ||
                          options->select.thread_globs.count > 0;
     otree_init(&s->tree);
-    s->symbols = symbols_new(&options->symbols, options->shape.demangle);
+    s->symbols = symbols_new(&options->symbols, &options->shape);
     return s->symbols ? 0 : -1;
 }
 
@@ -227,7 +227,7 @@ static int add_input(struct stacks *s, struct stacks_file *f)
 {
     const struct aggregate *a = &f->aggregate;
 
-    if (symbols_begin(s->symbols, &f->input, a) < 0)
+    if (symbols_begin(s->symbols, &f->input, a) < 0 || symbols_prepare(s->symbols) < 0)
         return -1;
     if (s->hooks.begin)
         s->hooks.begin(s->hooks.user, &f->shown);
@@ -431,6 +431,7 @@ static uint32_t fetch_runs(struct stacks_walk *w)
                 spread_cells(f, source);
             __builtin_prefetch(&f->final[run.stack]);
         }
+        /* cppcheck-suppress unknownEvaluationOrder ; the second count is a member */
         w->batch[count++] = (struct stacks_run){
             .time_ns = run.time_ns, .node = run.stack, .source = source, .count = run.count};
     }

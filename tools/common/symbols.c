@@ -2,19 +2,23 @@
 /* Describing the modules and the kernel of a spool to libsym, once each. */
 #include "symbols.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "capture_id.h"
 #include "cli.h"
-#include "text.h"
+#include "hits.h"
+#include "packed_ids.h"
+#include "symbols_open.h"
 
 struct symbols {
     const struct symbol_options *options;
     struct sym_context *context;       /* NULL with --no-symbols */
-    char *kallsyms;                    /* of a symbol folder; NULL: none has one */
+    char capture[CAPTURE_ID_SIZE];     /* the present one's id; "": not known (yet) */
+    struct packed_ids *packed_ids;     /* of that capture; NULL: no manifest has any */
+    bool kallsyms;                     /* an archive has some, ... */
+    bool kernel_packed;                /* ... or packed kernel symbols of the capture */
+    const char *vmlinux;               /* NULL: none that can be used */
     struct spool_reader *reader;       /* of the present input, ... */
     const struct aggregate *aggregate; /* ... and what was counted of it */
     const char *path;                  /* of the input; NULL: standard input */
@@ -23,6 +27,7 @@ struct symbols {
     bool kallsyms_warned; /* it was complained about: once is enough for all inputs */
     uint32_t *handles;    /* by module id of the present input; SYM_NO_MODULE: not described yet */
     size_t handle_count;
+    uint64_t *module_hits; /* with --debuginfod: samples by module id; NULL: not counted */
 
     /* Of an input that is still being read: */
     bool early;
@@ -38,140 +43,42 @@ struct symbols {
     size_t build_id_notes_seen;
 };
 
-/* ---- options ---- */
-
-/* Why a path is no folder; NULL when it is one. file: what is said of a regular file. */
-static const char *folder_fault(const char *path, const char *file)
-{
-    struct stat status;
-
-    if (stat(path, &status) != 0)
-        return strerror(errno);
-    if (S_ISDIR(status.st_mode))
-        return NULL;
-    return S_ISREG(status.st_mode) ? file : "not a folder";
-}
-
-/* There may be nothing of what was recorded: no reason to fail. But it may be a slip, too. */
-static void warn_folder(const char *option, const char *path)
-{
-    const char *fault = folder_fault(path, "not a folder");
-
-    if (fault)
-        cli_warn("%s %s: %s", option, path, fault);
-}
-
-int symbols_check_folders(const struct symbol_options *o)
-{
-    for (size_t i = 0; i < o->symbol_dirs.count; i++) {
-        const char *fault =
-            folder_fault(o->symbol_dirs.items[i], "not a folder (unpack an archive first)");
-
-        if (fault) {
-            cli_error("--symbols %s: %s", o->symbol_dirs.items[i], fault);
-            return -1;
-        }
-    }
-    if (o->sysroot)
-        warn_folder("--sysroot", o->sysroot);
-    for (size_t i = 0; i < o->debug_dirs.count; i++)
-        warn_folder("--debug-dir", o->debug_dirs.items[i]);
-    if (o->perf_map_dir)
-        warn_folder("--perf-map-dir", o->perf_map_dir);
-    return 0;
-}
-
-/* The kallsyms of the first symbol folder that has one. malloc'ed. */
-static char *find_kallsyms(const struct symbol_options *o)
-{
-    for (size_t i = 0; i < o->symbol_dirs.count; i++) {
-        struct text_buffer path = {0};
-
-        text_printf(&path, "%s/kallsyms", o->symbol_dirs.items[i]);
-        if (access(path.data, F_OK) == 0)
-            return path.data;
-        text_free(&path);
-    }
-    return NULL;
-}
-
-/* Takes the folders out of a colon-separated text, which is cut in pieces for that. */
-static void split_folders(char *text, struct text_list *list)
-{
-    char *folder;
-
-    while ((folder = strsep(&text, ":")) != NULL) {
-        if (*folder == '\0')
-            continue;
-        list->items = cli_realloc(list->items, list->count + 1, sizeof *list->items);
-        list->items[list->count++] = folder;
-    }
-}
-
-/* Opens the context. What the options point to is copied by it. */
-static int open_context(struct symbols *s, enum sym_demangle demangle)
-{
-    const struct symbol_options *o = s->options;
-    const char *environment = getenv("SPOOL_DEBUG_DIRS");
-    char *folders = NULL;
-    struct text_list from_environment = {0};
-    const struct text_list *debug_dirs = &o->debug_dirs;
-    int32_t *pids = cli_realloc(NULL, o->perf_map_pids.count, sizeof *pids);
-    struct sym_options options = {
-        .size = sizeof options,
-        .sysroot = o->sysroot,
-        .demangle = demangle,
-        .perf_maps = o->perf_maps,
-        .perf_map_dir = o->perf_map_dir,
-        .symbol_dirs = (const char *const *)o->symbol_dirs.items,
-        .symbol_dir_count = o->symbol_dirs.count,
-    };
-    int rc;
-
-    if (debug_dirs->count == 0 && environment) {
-        folders = cli_realloc(NULL, strlen(environment) + 1, 1);
-        strcpy(folders, environment);
-        split_folders(folders, &from_environment);
-        debug_dirs = &from_environment;
-    }
-    options.debug_dirs = (const char *const *)debug_dirs->items;
-    options.debug_dir_count = debug_dirs->count;
-    for (size_t i = 0; i < o->perf_map_pids.count; i++)
-        pids[i] = (int32_t)o->perf_map_pids.items[i];
-    if (o->perf_map_pids.count > 0) {
-        options.perf_map_pids = pids;
-        options.perf_map_pid_count = o->perf_map_pids.count;
-    }
-    rc = sym_context_open(s->context, &options);
-    free(pids);
-    free(from_environment.items);
-    free(folders);
-    return rc;
-}
-
-struct symbols *symbols_new(const struct symbol_options *o, enum sym_demangle demangle)
+struct symbols *symbols_new(const struct symbol_options *o, const struct shape_options *shape)
 {
     struct symbols *s = cli_zeroed(1, sizeof *s);
 
     s->options = o;
     if (o->no_symbols)
         return s;
-    s->kallsyms = find_kallsyms(o);
+    if (o->vmlinux && !symbols_vmlinux_fault(o->vmlinux))
+        s->vmlinux = o->vmlinux;
     s->context = sym_context_new();
-    if (s->context && open_context(s, demangle) == 0)
+    if (s->context && symbols_open_context(s->context, o, shape) == 0)
         return s;
-    cli_error("symbols: %s", s->context ? sym_context_error(s->context) : "out of memory");
+    if (!s->context)
+        cli_error("symbols: out of memory");
     symbols_free(s);
     return NULL;
+}
+
+/* Each file of packed symbols that could not be used, once. */
+static void warn_packed(const struct symbols *s)
+{
+    const char *fault;
+
+    for (size_t i = 0; s->context && (fault = sym_packed_fault(s->context, i)) != NULL; i++)
+        cli_warn("--symbols %s; the rest is used", fault);
 }
 
 void symbols_free(struct symbols *s)
 {
     if (!s)
         return;
+    warn_packed(s);
     sym_context_free(s->context);
     free(s->handles);
-    free(s->kallsyms);
+    free(s->module_hits);
+    packed_ids_free(s->packed_ids);
     free(s->needed);
     free(s->build_id_note);
     free(s);
@@ -229,6 +136,25 @@ static bool find_release(const struct notes *notes, char *release, size_t size)
            is_known(notes_value(notes, "host"), 1, release, size);
 }
 
+/* What archives have of the capture. That of the one before stays when it is the same: nobody is warned twice. */
+static void look_into_archives(struct symbols *s)
+{
+    char id[CAPTURE_ID_SIZE];
+
+    if (!capture_id(s->reader, id) || strcmp(id, s->capture) != 0) {
+        packed_ids_free(s->packed_ids);
+        s->packed_ids = NULL;
+        strcpy(s->capture, id);
+        if (id[0] != '\0') {
+            s->packed_ids = packed_ids_read(s->context, &s->options->symbol_dirs, id);
+            symbols_warn_foreign(s->context, s->options, id, s->path ? s->path : "standard input");
+        }
+    }
+    s->kallsyms = symbols_archive_has(s->context, s->options, s->capture, "kallsyms");
+    s->kernel_packed =
+        s->kallsyms || symbols_archive_has(s->context, s->options, s->capture, "kernel.syms");
+}
+
 static int begin_capture(struct symbols *s, const char *path)
 {
     struct sym_capture capture = {.size = sizeof capture};
@@ -244,6 +170,9 @@ static int begin_capture(struct symbols *s, const char *path)
     if (!s->early)
         capture.has_end_time = wall_time_us(s, s->aggregate->file_high_ns, &capture.end_time_us);
     capture.folder = folder;
+    look_into_archives(s);
+    if (s->capture[0] != '\0')
+        capture.id = s->capture;
     rc = sym_capture_begin(s->context, &capture);
     free(folder);
     if (rc == 0)
@@ -302,6 +231,31 @@ static struct sym_kernel_range *list_ranges(struct spool_reader *reader, size_t 
     return ranges;
 }
 
+/* A file of names that cannot be used never fails a conversion (cli.md 5). */
+static bool is_file_error(int rc)
+{
+    return rc == SYM_ERR_NOT_FOUND || rc == SYM_ERR_IO || rc == SYM_ERR_FORMAT;
+}
+
+/* Whether it is this file that failed. NULL: no. */
+static bool error_names(const struct symbols *s, const char *path)
+{
+    return path && strncmp(sym_context_error(s->context), path, strlen(path)) == 0;
+}
+
+/* Kallsyms of an archive are as good as named: what is wrong with them is said, too. */
+static void warn_kallsyms(struct symbols *s)
+{
+    const char *detail = sym_kernel_detail(s->context);
+
+    if (!s->kallsyms || s->kallsyms_warned || !strstr(detail, "kallsyms: "))
+        return;
+    s->kallsyms_warned = true;
+    cli_warn("%s; %s", detail,
+             sym_kernel_state(s->context) == SYM_KERNEL_OK ? "not used"
+                                                           : "kernel frames stay addresses");
+}
+
 /* needed: NULL for everything. */
 static int load_kernel(struct symbols *s, const uint64_t *needed, size_t needed_count)
 {
@@ -311,28 +265,31 @@ static int load_kernel(struct symbols *s, const uint64_t *needed, size_t needed_
     struct sym_kernel_range *ranges;
     int rc;
 
-    kernel.kallsyms = s->options->kallsyms ? s->options->kallsyms : s->kallsyms;
+    kernel.kallsyms = s->options->kallsyms;
     identify_kernel(&s->aggregate->notes, &identity, &kernel);
     kernel.ranges = ranges = list_ranges(s->reader, &kernel.range_count);
     kernel.ksymbols = s->aggregate->epochs.events;
     kernel.ksymbol_count = s->aggregate->epochs.event_count;
+    kernel.vmlinux = s->vmlinux;
     rc = sym_kernel_load(s->context, &kernel);
+    if (is_file_error(rc) && error_names(s, s->vmlinux)) {
+        cli_warn("--vmlinux %s; it is not used", sym_context_error(s->context));
+        kernel.vmlinux = s->vmlinux = NULL;
+        rc = sym_kernel_load(s->context, &kernel);
+    }
     free(ranges);
     s->kernel_loaded = true;
-    switch (rc) {
-    case SYM_ERR_NOT_FOUND:
-    case SYM_ERR_IO:
-    case SYM_ERR_FORMAT:
-        /* A file of names that cannot be used never fails a conversion (cli.md 5). */
+    if (is_file_error(rc)) {
         if (!s->kallsyms_warned)
             cli_warn("%s; kernel frames stay addresses", sym_context_error(s->context));
         s->kallsyms_warned = true;
         return 0;
-    default:
-        if (rc < 0)
-            cli_error("%s", sym_context_error(s->context));
-        return rc < 0 ? -1 : 0;
     }
+    if (rc < 0)
+        cli_error("%s", sym_context_error(s->context));
+    else
+        warn_kallsyms(s);
+    return rc < 0 ? -1 : 0;
 }
 
 static int list_needed(struct symbols *s, const uint64_t **needed, size_t *count)
@@ -352,7 +309,7 @@ static int load_whole_kernel(struct symbols *s)
         return 0;
     if (list_needed(s, &needed, &count) < 0)
         return -1;
-    if (count == 0 && !s->options->kallsyms && !s->kallsyms)
+    if (count == 0 && !s->options->kallsyms && !s->kernel_packed)
         return 0;
     return load_kernel(s, needed, count);
 }
@@ -437,6 +394,8 @@ static void begin_input(struct symbols *s, const struct tool_input *in, const st
     s->path = in->path;
     s->python_marks = names_has_python_marks(a->names);
     s->handle_count = 0;
+    free(s->module_hits);
+    s->module_hits = NULL;
 }
 
 /* Modules that came since get their handles. */
@@ -465,6 +424,8 @@ int symbols_begin(struct symbols *s, const struct tool_input *in, const struct a
     grow_handles(s);
     if (!s->context)
         return 0;
+    if (s->options->debuginfod)
+        s->module_hits = hits_count(s->reader, a);
     return begin_capture(s, in->path) < 0 ? -1 : load_whole_kernel(s);
 }
 
@@ -501,6 +462,14 @@ static const uint8_t *find_early_build_id(struct symbols *s, uint32_t module, si
     return notes->build_ids[s->build_id_note[module] - 1].bytes;
 }
 
+/* A file that hardly any sample hit is not worth a download: fewer than 100 of them, and fewer than 1 %. */
+static bool is_rare(const struct symbols *s, uint32_t module)
+{
+    uint64_t hits = s->module_hits ? s->module_hits[module] : UINT64_MAX;
+
+    return hits < 100 && hits * 100 < s->aggregate->samples;
+}
+
 static int describe(struct symbols *s, const struct spool_module *m, uint32_t *handle)
 {
     struct sym_jit_name *jit = NULL;
@@ -517,11 +486,21 @@ static int describe(struct symbols *s, const struct spool_module *m, uint32_t *h
         .inode = m->inode,
         .dev_major = m->dev_major,
         .dev_minor = m->dev_minor,
+        .no_download = is_rare(s, m->id),
     };
     int rc;
 
     module.build_id = s->early ? find_early_build_id(s, m->id, &module.build_id_size)
                                : notes_build_id(&s->aggregate->notes, m->id, &module.build_id_size);
+    if (!module.build_id && !m->kernel && !m->jit) {
+        const struct packed_id *packed = packed_ids_find(s->packed_ids, m->id);
+
+        if (packed) {
+            module.build_id = packed->bytes;
+            module.build_id_size = packed->size_bytes;
+            module.build_id_assumed = packed->unverified;
+        }
+    }
     if (m->jit_symbol_count > 0) {
         jit = cli_realloc(NULL, m->jit_symbol_count, sizeof *jit);
         for (size_t i = 0; i < m->jit_symbol_count; i++)
@@ -537,15 +516,62 @@ static int describe(struct symbols *s, const struct spool_module *m, uint32_t *h
     return rc;
 }
 
+/* Whether there is a mapping now, which says which capture it is, and was none when it began. */
+static bool is_known_late(const struct symbols *s)
+{
+    struct spool_counts counts;
+
+    if (s->capture[0] != '\0')
+        return false;
+    spool_reader_counts(s->reader, &counts);
+    return counts.modules > counts.annotations;
+}
+
 /* Makes up for what symbols_begin does. */
 static int begin_frame(struct symbols *s, const struct spool_frame *f)
 {
-    if (!s->capture_begun && begin_capture(s, s->path) < 0)
-        return -1;
+    if (!s->capture_begun || is_known_late(s)) {
+        s->generation += s->capture_begun;
+        s->kernel_loaded = s->kernel_whole = false;
+        if (begin_capture(s, s->path) < 0)
+            return -1;
+    }
     s->capture_begun = true;
     s->python_marks = names_has_python_marks(s->aggregate->names);
     grow_handles(s);
     return f->kernel ? update_kernel(s, f->abs) : 0;
+}
+
+static int fail(const struct symbols *s)
+{
+    cli_error("symbols: %s", sym_context_error(s->context));
+    return -1;
+}
+
+/* The handle of a module, which is described first where that was not done. 0 or SYM_ERR_*. */
+static int find_handle(struct symbols *s, const struct spool_module *module, uint32_t *handle)
+{
+    int rc = 0;
+
+    if (s->handles[module->id] == SYM_NO_MODULE)
+        rc = describe(s, module, &s->handles[module->id]);
+    *handle = s->handles[module->id];
+    return rc;
+}
+
+struct sym_context *symbols_context(struct symbols *s)
+{
+    return s->context;
+}
+
+int symbols_module_handle(struct symbols *s, uint32_t module_id, uint32_t *handle)
+{
+    const struct spool_module *module = spool_reader_module(s->reader, module_id);
+
+    *handle = SYM_NO_MODULE;
+    if (!s->context || !module)
+        return 0;
+    return find_handle(s, module, handle) < 0 ? fail(s) : 0;
 }
 
 int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *source,
@@ -581,26 +607,89 @@ int symbols_resolve(struct symbols *s, uint32_t frame, const struct source *sour
         return 0;
     if (s->early && begin_frame(s, &f) < 0)
         return -1;
-    if (out->module) {
-        q.module = s->handles[out->module_id];
-        if (q.module == SYM_NO_MODULE) {
-            rc = describe(s, out->module, &q.module);
-            if (rc < 0)
-                goto fail;
-            s->handles[out->module_id] = q.module;
-        }
-    }
+    if (out->module && find_handle(s, out->module, &q.module) < 0)
+        return fail(s);
     q.kernel = f.kernel;
     q.abs = out->abs;
     q.rel = out->rel;
     q.time = source->kernel_epoch;
     q.python_allowed = source->python || !s->python_marks;
     rc = sym_resolve(s->context, &q, &out->frames, &out->frame_count);
-    if (rc == 0)
+    return rc < 0 ? fail(s) : 0;
+}
+
+/* ---- many frames at once ---- */
+
+/* Frames that are asked for at a time, some 5 MiB. */
+#define PREPARED_FRAMES ((size_t)1 << 16)
+
+/* By frame: whether it is in a stack that counts. NULL: all may be. */
+static uint8_t *mark_frames(const struct symbols *s, const struct spool_counts *counts)
+{
+    const struct aggregate *a = s->aggregate;
+    const struct spool_stack_node *nodes = spool_reader_stack_nodes(s->reader);
+    uint8_t *frames, *stacks;
+
+    if (a->everything)
+        return NULL;
+    frames = cli_zeroed(counts->frames, 1);
+    stacks = cli_zeroed(counts->stacks, 1);
+    for (size_t i = 0; i < a->cell_count; i++) {
+        for (uint32_t at = a->cells[i].stack; at != SPOOL_NO_ID && !stacks[at];
+             at = nodes[at].prefix) {
+            stacks[at] = 1;
+            frames[nodes[at].frame] = 1;
+        }
+    }
+    free(stacks);
+    return frames;
+}
+
+/* Whether a frame's name is the same in all processes and epochs, and in a file that takes time to be looked up: makes
+ * the query then. 1, 0 or -1 after an error message. */
+static int make_query(struct symbols *s, uint32_t frame, struct sym_query *q)
+{
+    const struct spool_module *module;
+    struct spool_frame f;
+
+    if (!spool_reader_frame(s->reader, frame, &f) || f.kind != SPOOL_FRAME_PINNED || f.kernel)
         return 0;
-fail:
-    cli_error("symbols: %s", sym_context_error(s->context));
-    return -1;
+    module = spool_reader_module(s->reader, f.module_id);
+    if (!module || module->kernel || module->jit ||
+        sym_is_anonymous_path(module->path, module->path_size))
+        return 0;
+    *q = (struct sym_query){.pid = module->pid, .abs = f.abs, .rel = f.rel};
+    return find_handle(s, module, &q->module) < 0 ? fail(s) : 1;
+}
+
+int symbols_prepare(struct symbols *s)
+{
+    struct spool_counts counts;
+    struct sym_query *queries;
+    struct sym_answer *answers;
+    uint8_t *used;
+    size_t n = 0, room;
+    int rc = 0;
+
+    if (!s->context)
+        return 0;
+    spool_reader_counts(s->reader, &counts);
+    used = mark_frames(s, &counts);
+    room = counts.frames < PREPARED_FRAMES ? counts.frames : PREPARED_FRAMES;
+    queries = cli_realloc(NULL, room, sizeof *queries);
+    answers = cli_realloc(NULL, room, sizeof *answers);
+    for (uint32_t frame = 0; frame < counts.frames && rc >= 0; frame++) {
+        rc = !used || used[frame] ? make_query(s, frame, &queries[n]) : 0;
+        n += rc > 0;
+        if (rc >= 0 && n > 0 && (n == room || frame + 1 == counts.frames)) {
+            rc = sym_resolve_many(s->context, queries, n, answers) < 0 ? fail(s) : 0;
+            n = 0;
+        }
+    }
+    free(queries);
+    free(answers);
+    free(used);
+    return rc < 0 ? -1 : 0;
 }
 
 /* ---- for the report ---- */
@@ -616,6 +705,16 @@ const char *symbols_miss_text(const struct symbols *s, uint32_t module_id, const
     return miss == SYM_MISS_NONE ? NULL : sym_miss_text(miss);
 }
 
+const char *symbols_debug_text(const struct symbols *s, uint32_t module_id)
+{
+    const char *detail;
+
+    if (symbols_miss_text(s, module_id, &detail) || *detail == '\0')
+        return NULL;
+    /* So it is with most files of a system, and nothing is wrong with them. */
+    return strstr(detail, ": stripped, and no") ? NULL : detail;
+}
+
 const char *symbols_kernel_text(const struct symbols *s, const char **detail)
 {
     enum sym_kernel_state state;
@@ -628,6 +727,16 @@ const char *symbols_kernel_text(const struct symbols *s, const char **detail)
     *detail = sym_kernel_detail(s->context);
     state = sym_kernel_state(s->context);
     return state == SYM_KERNEL_OK ? NULL : sym_kernel_state_text(state);
+}
+
+const char *symbols_vmlinux_text(const struct symbols *s)
+{
+    const char *detail;
+
+    if (!s->context || !s->kernel_loaded || !s->options->vmlinux)
+        return NULL;
+    detail = sym_kernel_detail(s->context);
+    return *detail ? detail : NULL;
 }
 
 const char *symbols_perf_map_text(const struct symbols *s, int32_t pid, const char **path)

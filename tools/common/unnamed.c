@@ -215,9 +215,52 @@ static void report_names_of_unknown_builds(struct text_buffer *out, const struct
     free(files);
 }
 
+struct debug_line {
+    struct report_path path;
+    const char *detail;
+};
+
+static int compare_debug_lines(const void *a, const void *b)
+{
+    const struct debug_line *x = a, *y = b;
+    int order = compare_paths(&x->path, &y->path);
+
+    return order ? order : strcmp(x->detail, y->detail);
+}
+
+/* Files with names, but not all that could be known. What cost samples their names was told before. */
+static void report_debug_files(struct text_buffer *out, const struct misses *m,
+                               struct spool_reader *reader, const struct symbols *symbols)
+{
+    struct debug_line *lines = NULL;
+    size_t count = 0, capacity = 0;
+
+    for (uint32_t id = 0; id < misses_kernel(m); id++) {
+        const struct spool_module *module = spool_reader_module(reader, id);
+        const char *detail = module ? symbols_debug_text(symbols, id) : NULL;
+
+        if (!detail || module->kernel || m->samples[m->places[id]] > 0)
+            continue;
+        if (count == capacity) {
+            capacity = capacity ? capacity * 2 : 16;
+            lines = cli_realloc(lines, capacity, sizeof *lines);
+        }
+        lines[count++] = (struct debug_line){{module->path, module->path_size}, detail};
+    }
+    if (count > 1)
+        qsort(lines, count, sizeof *lines, compare_debug_lines);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || compare_debug_lines(&lines[i - 1], &lines[i]) != 0)
+            report_debug(out, lines[i].path.path, lines[i].path.size, lines[i].detail);
+    free(lines);
+}
+
 void unnamed_report(struct text_buffer *out, const struct misses *m, struct spool_reader *reader,
                     const struct symbols *symbols)
 {
     report_misses(out, m, reader, symbols);
+    report_debug_files(out, m, reader, symbols);
+    if (symbols_vmlinux_text(symbols))
+        report_vmlinux(out, symbols_vmlinux_text(symbols));
     report_names_of_unknown_builds(out, m, reader, symbols);
 }

@@ -16,7 +16,6 @@
 #include "stacks.h"
 
 struct folded {
-    const struct tool_options *options;
     const struct folded_options *folded;
     struct tool_output *out;
     struct labels labels;
@@ -73,6 +72,17 @@ static const char *annotation(uint32_t flags)
     return flags & FRAME_JIT ? "_[j]" : "";
 }
 
+/* The whole path: files of one name are many, and --trim-path makes it short. */
+static void append_source(struct text_buffer *text, const struct out_frame *frame)
+{
+    if (!frame->file)
+        return;
+    text_printf(text, " (%s", frame->file);
+    if (frame->line > 0)
+        text_printf(text, ":%" PRIu32, frame->line);
+    text_append_byte(text, ')');
+}
+
 static uint32_t frame_label(void *user, const struct out_frame *frame)
 {
     struct folded *f = user;
@@ -85,6 +95,8 @@ static uint32_t frame_label(void *user, const struct out_frame *frame)
         text_append(&f->text, frame->module, frame->module_size);
         text_append_byte(&f->text, ')');
     }
+    if (o->with_lines)
+        append_source(&f->text, frame);
     if (o->with_addresses && !(frame->flags & FRAME_PLACEHOLDER))
         text_printf(&f->text, " 0x%" PRIx64, frame->abs);
     if (o->annotate) {
@@ -257,7 +269,6 @@ struct item {
 };
 
 struct sorter {
-    struct folded *f;
     const struct otree *tree;
     const uint32_t *ranks; /* by 2 x label, and + 1 for the lines below */
     uint32_t *child_begin; /* by node: its first place in children; one more at the end */
@@ -337,10 +348,10 @@ static void expand(struct sorter *s, uint32_t node)
 
         if (s->tree->weights[child] > 0)
             s->items[s->item_count++] = (struct item){
-                .rank = s->ranks[2 * label], .node = child, .path_size = s->path.size};
+                .rank = s->ranks[2 * (size_t)label], .node = child, .path_size = s->path.size};
         if (s->child_begin[child + 1] > s->child_begin[child])
             s->items[s->item_count++] = (struct item){
-                .rank = s->ranks[2 * label + 1], .node = child, .path_size = s->path.size};
+                .rank = s->ranks[2 * (size_t)label + 1], .node = child, .path_size = s->path.size};
     }
     if (s->item_count > begin)
         sort_items(s->items + begin, s->item_count - begin);
@@ -349,7 +360,7 @@ static void expand(struct sorter *s, uint32_t node)
 static void write_sorted(struct folded *f, const struct otree *tree)
 {
     uint32_t *ranks = labels_rank(&f->labels);
-    struct sorter s = {.f = f, .tree = tree, .ranks = ranks};
+    struct sorter s = {.tree = tree, .ranks = ranks};
 
     list_children(&s);
     expand(&s, OTREE_ROOT);
@@ -361,7 +372,7 @@ static void write_sorted(struct folded *f, const struct otree *tree)
 
         s.path.size = item.path_size;
         text_append(&s.path, text, size);
-        if (item.rank == ranks[2 * label]) {
+        if (item.rank == ranks[2 * (size_t)label]) {
             output_write(f->out, s.path.data, s.path.size);
             write_count(f, tree->weights[item.node]);
         } else {
@@ -383,6 +394,7 @@ static void write_reversed(struct folded *f)
     struct otree reversed;
 
     otree_init(&reversed);
+    otree_allow(&reversed, tree->count);
     for (uint32_t id = 1; id < tree->count; id++) {
         uint32_t node = OTREE_ROOT;
 
@@ -406,7 +418,7 @@ static void write_reversed(struct folded *f)
 int folded_convert(const struct tool_options *options, const struct folded_options *folded,
                    struct tool_output *out)
 {
-    struct folded f = {.options = options, .folded = folded, .out = out};
+    struct folded f = {.folded = folded, .out = out};
     struct stacks_hooks hooks = {
         .user = &f,
         .label = frame_label,

@@ -15,6 +15,7 @@ struct folded_options {
     bool time;     /* COUNT is microseconds */
     bool annotate; /* _[k] _[j] _[i] */
     bool with_modules;
+    bool with_lines;
     bool with_addresses;
     bool timeline; /* time order, runs of equal stacks */
     bool reverse;  /* leaf first */

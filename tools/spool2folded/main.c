@@ -8,6 +8,7 @@ enum {
     OPTION_WEIGHT,
     OPTION_ANNOTATE,
     OPTION_WITH_MODULES,
+    OPTION_WITH_LINES,
     OPTION_WITH_ADDRESSES,
     OPTION_TIMELINE,
     OPTION_REVERSE
@@ -31,6 +32,9 @@ static const struct cli_option own_options[] = {
      .name = "annotate",
      .help = "suffixes _[k] kernel, _[j] JIT, _[i] inlined, as flame graph palettes expect"},
     {.id = OPTION_WITH_MODULES, .name = "with-modules", .help = "append ` (module)' to each frame"},
+    {.id = OPTION_WITH_LINES,
+     .name = "with-lines",
+     .help = "append ` (file:line)' to each frame whose source is known"},
     {.id = OPTION_WITH_ADDRESSES,
      .name = "with-addresses",
      .help = "append the address to each frame"},
@@ -68,6 +72,9 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
     case OPTION_WITH_MODULES:
         o->with_modules = true;
         break;
+    case OPTION_WITH_LINES:
+        o->with_lines = true;
+        break;
     case OPTION_WITH_ADDRESSES:
         o->with_addresses = true;
         break;
@@ -82,6 +89,14 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
     }
 }
 
+static void check(const struct tool_options *options, void *own)
+{
+    const struct folded_options *o = own;
+
+    if (o->with_lines && options->symbols.no_symbols)
+        cli_usage("--with-lines and --no-symbols contradict each other");
+}
+
 static const struct cli_tool tool = {
     .name = "spool2folded",
     .purpose = "convert spools to collapsed stacks for flame graphs",
@@ -90,11 +105,15 @@ static const struct cli_tool tool = {
     .own_title = "Output",
     .own = own_options,
     .handle = handle,
+    .check = check,
     .examples = examples,
 };
 
 static int convert(struct tool_options *options, void *own, struct tool_output *out)
 {
+    const struct folded_options *o = own;
+
+    options->symbols.no_lines = !o->with_lines;
     return folded_convert(options, own, out);
 }
 

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "profile.pb-c.h"
 
-#define VARINT_MAX 10
+#define VARINT_MAX ((size_t)10)
 #define STAGE_SIZE ((size_t)256 * 1024)
 #define PACKED_SIZE ((size_t)64 * 1024)
 
@@ -78,7 +78,7 @@ static int squeeze(struct envelope *e, const uint8_t *data, size_t size, int flu
         rc = deflate(&e->stream, flush);
         output_write(e->out, e->packed, PACKED_SIZE - e->stream.avail_out);
     } while (e->stream.avail_out == 0 && !output_failed(e->out));
-    return rc;
+    return rc; /* cppcheck-suppress uninitvar ; the loop is entered */
 }
 
 static void flush_stage(struct envelope *e)
@@ -296,6 +296,7 @@ void envelope_string(struct envelope *e, const char *text, size_t size)
 {
     Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
     /* protobuf-c's structs are not const, but packing changes nothing. */
+    /* cppcheck-suppress legacyUninitvar ; it is what this line sets */
     ProtobufCBinaryData data = {.len = size, .data = (uint8_t *)(uintptr_t)text};
 
     part.n_string_table = 1;

@@ -102,11 +102,14 @@ static uint32_t intern_level(struct locations *l, const struct frame_level *leve
     return label;
 }
 
-static uint8_t mapping_flags(const struct out_frame *f)
+static uint8_t mapping_flags(const struct locations *l, const struct out_frame *f)
 {
-    return (uint8_t)((f->flags & FRAME_NAMED ? MAPPING_NAMED : 0) |
+    /* A name may be the symbol table's although lines are DWARF's. */
+    bool dwarf = f->origin == SYM_ORIGIN_DWARF || f->line > 0 || (f->flags & FRAME_INLINED);
+
+    return (uint8_t)(((f->flags & FRAME_NAMED) ? MAPPING_NAMED : 0) |
                      (f->file ? MAPPING_FILE_NAME : 0) | (f->line > 0 ? MAPPING_LINE : 0) |
-                     (f->origin == SYM_ORIGIN_DWARF ? MAPPING_DWARF : 0));
+                     (dwarf && !l->no_inlines ? MAPPING_DWARF : 0));
 }
 
 uint32_t locations_label(struct locations *l, const struct out_frame *f)
@@ -124,7 +127,7 @@ uint32_t locations_label(struct locations *l, const struct out_frame *f)
     }
     alone = intern_level(l, &level);
     l->label_places[alone] = alone;
-    l->label_flags[alone] |= mapping_flags(f);
+    l->label_flags[alone] |= mapping_flags(l, f);
     if (f->level_count == 1 || l->one_line)
         return alone;
     level.level = f->level;

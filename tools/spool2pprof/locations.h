@@ -21,6 +21,7 @@ struct locations {
     struct stringtable *strings;
     struct mappings *mappings;
     bool one_line;     /* --inline-locations */
+    bool no_inlines;   /* --no-inlines */
     bool unsymbolized; /* no lines but where no back end can find any */
 
     struct labels labels;   /* struct frame_level each */

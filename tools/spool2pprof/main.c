@@ -128,6 +128,10 @@ static void check(const struct tool_options *options, void *own)
         cli_usage("--unsymbolized and %s contradict each other", cli_given(CLI_SYMBOLS));
     if (o->unsymbolized && cli_was_given("demangle"))
         cli_usage("--unsymbolized and --demangle contradict each other");
+    if (o->unsymbolized && cli_shown("inlines"))
+        cli_usage("--unsymbolized and %s contradict each other", cli_shown("inlines"));
+    if (o->inline_locations && options->shape.no_inlines)
+        cli_usage("--inline-locations and --no-inlines contradict each other");
     if (o->inline_locations && options->symbols.no_symbols)
         cli_usage("--inline-locations and %s contradict each other",
                   o->unsymbolized ? "--unsymbolized" : "--no-symbols");

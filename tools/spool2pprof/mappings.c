@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "notes.h"
+#include "trim.h"
 
 #define KERNEL_START UINT64_C(0x8000000000000000)
 
@@ -31,9 +32,11 @@ struct main_module {
     uint32_t named;   /* the first module with a name */
 };
 
-void mappings_init(struct mappings *m, struct stringtable *strings)
+void mappings_init(struct mappings *m, struct stringtable *strings,
+                   const struct trim_list *trim_paths)
 {
     memset(m, 0, sizeof *m);
+    m->trim_paths = trim_paths;
     m->strings = strings;
     m->main = MAPPINGS_NONE;
     labels_init(&m->keys);
@@ -47,6 +50,7 @@ void mappings_free(struct mappings *m)
     free(m->by_module);
     free(m->mains);
     text_free(&m->text);
+    text_free(&m->path);
 }
 
 static uint32_t intern(struct mappings *m, const struct mapping_key *key,
@@ -118,11 +122,12 @@ static bool is_file(const struct spool_module *module)
 static uint32_t filename_text(struct mappings *m, const struct spool_module *module, bool file)
 {
     static const char deleted[] = " (deleted)";
-    size_t size = module->path_size, suffix = sizeof deleted - 1;
+    size_t size, suffix = sizeof deleted - 1;
+    const char *path = trim_module(m->trim_paths, module, &m->path, &size);
 
-    if (file && size > suffix && memcmp(module->path + size - suffix, deleted, suffix) == 0)
+    if (file && size > suffix && memcmp(path + size - suffix, deleted, suffix) == 0)
         size -= suffix;
-    text_clean(module->path, size, &m->text);
+    text_clean(path, size, &m->text);
     return stringtable_text(m->strings, m->text.data, m->text.size);
 }
 

@@ -36,6 +36,7 @@ struct mapping {
 
 struct mappings {
     struct stringtable *strings;
+    const struct trim_list *trim_paths;
     struct mapping *items;
     size_t capacity;
     uint32_t count;
@@ -54,11 +55,12 @@ struct mappings {
     uint64_t process_samples; /* so far */
     uint32_t main;            /* the main binary of the process with most samples so far */
     uint64_t main_samples;
-    struct text_buffer text; /* scratch */
+    struct text_buffer text, path; /* scratch */
 };
 
 /* All end the tool without memory. */
-void mappings_init(struct mappings *m, struct stringtable *strings);
+void mappings_init(struct mappings *m, struct stringtable *strings,
+                   const struct trim_list *trim_paths);
 void mappings_free(struct mappings *m);
 
 /* Frames and samples from here on are of this input. */

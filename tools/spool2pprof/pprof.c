@@ -327,10 +327,11 @@ int pprof_convert(const struct tool_options *options, const struct pprof_options
     int rc;
 
     stringtable_init(&p.strings);
-    mappings_init(&p.mappings, &p.strings);
+    mappings_init(&p.mappings, &p.strings, &options->shape.trim_paths);
     locations_init(&p.locations, &p.strings, &p.mappings);
     p.locations.one_line = pprof->inline_locations;
     p.locations.unsymbolized = pprof->unsymbolized;
+    p.locations.no_inlines = options->shape.no_inlines;
     labelsets_init(&p.labelsets, pprof->labels, &p.strings);
     rc = stacks_init(&p.stacks, options, &hooks, &how);
     if (rc == 0)

@@ -64,8 +64,8 @@ static uint32_t file_of(struct ss_frames *f, const struct out_frame *frame)
         return SS_NO_LABEL;
     if (!m || m->jit)
         return labels_intern(&f->files, frame->module, frame->module_size);
-    base = sym_display_path(m->path, m->path_size, &size);
-    text_clean(m->path, (size_t)(base - m->path) + size, &f->file);
+    base = sym_display_path(frame->module_path, frame->module_path_size, &size);
+    text_clean(frame->module_path, (size_t)(base - frame->module_path) + size, &f->file);
     return labels_intern(&f->files, f->file.data, f->file.size);
 }
 

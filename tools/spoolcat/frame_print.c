@@ -44,7 +44,7 @@ static void write_line(struct frame_print *p, const struct out_frame *f)
         text_printf(line, "+0x%" PRIx64, f->offset);
     text_append(line, " (", 2);
     if (f->source_module != NULL) {
-        text_clean(f->source_module->path, f->source_module->path_size, &p->clean);
+        text_clean(f->module_path, f->module_path_size, &p->clean);
         text_append(line, p->clean.data, p->clean.size);
     } else {
         text_printf(line, f->flags & FRAME_KERNEL ? "[kernel.kallsyms]" : "[unknown]");
@@ -136,7 +136,7 @@ static void write_object(struct frame_print *p, const struct out_frame *f, bool 
         text_printf(line, ",\"module\":null");
     } else {
         text_printf(line, ",\"module\":{\"id\":%" PRIu32 ",\"path\":", f->module_id);
-        json_append_text(line, f->source_module->path, f->source_module->path_size);
+        json_append_text(line, f->module_path, f->module_path_size);
         text_printf(line, ",\"rel\":%" PRIu64 "}", f->rel);
     }
     if (!p->no_symbols || named)

@@ -174,6 +174,15 @@ int main(int argc, char **argv)
         cli_free(&options);
         return EXIT_FAILED;
     }
+    options.symbols.no_lines = cat.view->print == summary_print; /* counts only */
+    if ((cat.view->groups & CLI_SYMBOLS) != 0 || cat.shaped) {
+        view.symbols = symbols_new(&options.symbols, &options.shape);
+        if (view.symbols == NULL) {
+            output_abort(&out);
+            cli_free(&options);
+            return EXIT_FAILED;
+        }
+    }
     view.json = cat.json;
     view.shaped = cat.shaped;
     view.color = want_color(&cat, &out);
@@ -208,6 +217,7 @@ int main(int argc, char **argv)
         output_abort(&out);
     else if (output_commit(&out) != 0)
         failed = true;
+    symbols_free(view.symbols);
     cli_free(&options);
     return failed ? EXIT_FAILED : EXIT_OK;
 }

@@ -138,7 +138,7 @@ static char *begin_line(const struct printer *p, const char *name, const char *c
 }
 
 /* Hands over what was put since begin_line. */
-static void take_line(const struct printer *p, char *at)
+static void take_line(const struct printer *p, const char *at)
 {
     output_take(p->out, (size_t)(at - (p->out->data + p->out->size)));
 }

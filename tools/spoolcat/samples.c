@@ -188,11 +188,11 @@ static int find_stack(struct view *v, const struct source *s, uint32_t stack, ui
 {
     uint32_t state = s->kernel_epoch << 1 | s->python;
     struct answer *answer = find_answer(v, s->pid, stack, state);
-    int rc = 1;
 
     if (answer->generation != v->generation || answer->pid != s->pid || answer->stack != stack ||
         answer->state != state) {
-        rc = shape(v, s, stack, node, has);
+        int rc = shape(v, s, stack, node, has);
+
         if (rc < 0)
             return -1;
         *answer = (struct answer){.generation = v->generation,
@@ -328,7 +328,7 @@ static int take_record(struct view *v, const struct spool_record *record)
 
 /* ---- the view -------------------------------------------------------------------------------- */
 
-static int begin(struct view *v, const struct tool_input *in)
+static void begin(struct view *v, const struct tool_input *in)
 {
     const struct aggregate_options options = {.per_thread = true,
                                               .epochs = symbols_of_kernel(&v->options->symbols),
@@ -342,9 +342,7 @@ static int begin(struct view *v, const struct tool_input *in)
     frame_print_init(&v->print, v->how->json, v->options);
     v->answers = cli_zeroed(ANSWER_COUNT, sizeof *v->answers);
     v->generation = v->name_generation = 1;
-    v->symbols = symbols_new(&v->options->symbols, v->options->shape.demangle);
-    if (v->symbols == NULL)
-        return -1;
+    v->symbols = v->how->symbols;
     symbols_begin_early(v->symbols, in, &v->aggregate);
     v->shaper = (struct shaper){.options = &v->options->shape,
                                 .hooks = {.user = &v->print, .label = frame_print_label},
@@ -355,7 +353,6 @@ static int begin(struct view *v, const struct tool_input *in)
                                 .nodes = spool_reader_stack_nodes(v->reader)};
     spool_reader_counts(v->reader, &counts);
     shape_init(&v->shaper, &counts);
-    return 0;
 }
 
 static void end_view(struct view *v)
@@ -364,7 +361,6 @@ static void end_view(struct view *v)
     frame_print_free(&v->print);
     frame_names_free(&v->names);
     otree_free(&v->tree);
-    symbols_free(v->symbols);
     labels_free(&v->head_texts);
     text_free(&v->line);
     text_free(&v->clean);
@@ -380,17 +376,16 @@ enum input_end samples_print(struct tool_input *in, const struct tool_options *o
     struct view v = {.options = o, .how = how, .out = out, .reader = in->reader};
     enum input_end end = INPUT_FAILED;
     struct spool_record record;
-    int rc = begin(&v, in) == 0 ? 1 : -1;
+    int rc = 1;
 
-    if (rc > 0) {
-        while (!output_failed(out) && (rc = inputs_next(in, &record)) > 0) {
-            if (take_record(&v, &record) != 0)
-                break;
-            progress_tick(progress, v.aggregate.file_samples);
-        }
-        if (rc <= 0)
-            end = inputs_finish(in, rc, o);
+    begin(&v, in);
+    while (!output_failed(out) && (rc = inputs_next(in, &record)) > 0) {
+        if (take_record(&v, &record) != 0)
+            break;
+        progress_tick(progress, v.aggregate.file_samples);
     }
+    if (rc <= 0)
+        end = inputs_finish(in, rc, o);
     if (end != INPUT_FAILED)
         report_view(o, in, v.aggregate.file_low_ns, v.aggregate.file_high_ns);
     end_view(&v);

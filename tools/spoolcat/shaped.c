@@ -47,7 +47,7 @@ static void report(const struct shaped_input *s, const struct tool_input *in,
 }
 
 int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct tool_options *o,
-               const struct aggregate *a,
+               struct symbols *symbols, const struct aggregate *a,
                uint32_t (*label)(void *user, const struct out_frame *frame), void *user)
 {
     struct aggregate_source *sources;
@@ -55,9 +55,9 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
     size_t source_count;
     int rc = 0;
 
-    *s = (struct shaped_input){.symbols = symbols_new(&o->symbols, o->shape.demangle)};
+    *s = (struct shaped_input){.symbols = symbols};
     otree_init(&s->tree);
-    if (s->symbols == NULL || symbols_begin(s->symbols, in, a) != 0)
+    if (symbols_begin(s->symbols, in, a) != 0 || symbols_prepare(s->symbols) != 0)
         return -1;
     spool_reader_counts(in->reader, &counts);
     if (o->verbose)
@@ -92,7 +92,6 @@ void shaped_free(struct shaped_input *s)
     misses_free(&s->misses);
     frame_names_free(&s->names);
     otree_free(&s->tree);
-    symbols_free(s->symbols);
     free(s->stacks);
     *s = (struct shaped_input){0};
 }

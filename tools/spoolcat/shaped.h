@@ -21,8 +21,8 @@ struct shaped_stack {
 };
 
 struct shaped_input {
-    struct symbols *symbols;
-    struct otree tree; /* without weights */
+    struct symbols *symbols; /* borrowed */
+    struct otree tree;       /* without weights */
     struct frame_names names;
     struct shaper shaper;
     struct misses misses; /* with --verbose */
@@ -34,7 +34,7 @@ struct shaped_input {
 /* Names and shapes what was counted; label and user are those of shape_hooks. With --verbose prints the report, too. 0,
  * or -1 after an error message. shaped_free in any case. */
 int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct tool_options *o,
-               const struct aggregate *a,
+               struct symbols *symbols, const struct aggregate *a,
                uint32_t (*label)(void *user, const struct out_frame *frame), void *user);
 void shaped_free(struct shaped_input *s);
 

@@ -80,6 +80,7 @@ static uint64_t count_distinct(const struct shaped_input *s, const struct kinds 
     uint64_t distinct = 0;
 
     otree_init(&names);
+    otree_allow(&names, s->tree.count);
     same[OTREE_ROOT] = OTREE_ROOT;
     for (uint32_t i = 1; i < s->tree.count; i++) /* a parent is older */
         same[i] = otree_child(&names, same[s->tree.nodes[i].parent],
@@ -134,7 +135,7 @@ static void count_tree(struct stack_use *u, const struct shaped_input *s, const 
 }
 
 int shaped_use_count(struct stack_use *u, const struct tool_input *in, const struct tool_options *o,
-                     struct aggregate *a)
+                     struct symbols *symbols, struct aggregate *a)
 {
     struct kinds k = {.items = NULL};
     struct spool_counts counts;
@@ -146,7 +147,7 @@ int shaped_use_count(struct stack_use *u, const struct tool_input *in, const str
     spool_reader_counts(in->reader, &counts);
     *u = (struct stack_use){.module_count = counts.modules};
     u->module_samples = cli_zeroed(counts.modules, sizeof *u->module_samples);
-    rc = shaped_run(&s, in, o, a, label_kind, &k);
+    rc = shaped_run(&s, in, o, symbols, a, label_kind, &k);
     if (rc == 0) {
         count_tree(u, &s, &k);
         u->distinct_stacks = count_distinct(&s, &k);

@@ -108,7 +108,7 @@ enum input_end stacks_print(struct tool_input *in, const struct tool_options *o,
         return end;
     }
     frame_print_init(&p, view->json, o);
-    if (shaped_run(&s, in, o, &a, frame_print_label, &p) != 0)
+    if (shaped_run(&s, in, o, view->symbols, &a, frame_print_label, &p) != 0)
         end = INPUT_FAILED;
     count = end == INPUT_FAILED ? 0 : merge_rows(s.stacks, s.stack_count);
     for (size_t i = 0; i < count && !output_failed(out); i++)

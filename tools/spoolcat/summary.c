@@ -409,7 +409,7 @@ enum input_end summary_print(struct tool_input *in, const struct tool_options *o
     enum input_end end = read_counted(&a, &options, in, o, progress);
 
     if (end != INPUT_FAILED && view->shaped) {
-        if (shaped_use_count(&s.use, in, o, &a) != 0)
+        if (shaped_use_count(&s.use, in, o, view->symbols, &a) != 0)
             end = INPUT_FAILED;
     } else if (end != INPUT_FAILED) {
         report_view(o, in, a.file_low_ns, a.file_high_ns);

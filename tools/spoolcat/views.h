@@ -11,7 +11,8 @@
 struct view_options {
     bool json;
     bool color;
-    bool shaped; /* --summary: an option asks for shaped stacks */
+    bool shaped;             /* --summary: an option asks for shaped stacks */
+    struct symbols *symbols; /* of all inputs; NULL: the view asks for no names */
 };
 
 /* The line above the frames of a stack, with color. */

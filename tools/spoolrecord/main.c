@@ -93,8 +93,8 @@ static const struct cli_option own_options[] = {
      .help = "interval in the header, microseconds (default: 1000000 / HZ)"},
     {.id = OPTION_PACK,
      .name = "pack",
-     .value = "DIR",
-     .help = "pack symbols into DIR with spoolpack when the spool is finished"},
+     .value = "DIR|FILE",
+     .help = "pack symbols into DIR or FILE.tar.gz with spoolpack right after"},
     {.name = "", .help = "Messages"},
     {.id = OPTION_SUMMARY,
      .name = "summary",
@@ -198,7 +198,7 @@ static void handle_output(const struct cli_arg *arg, struct tool_options *option
         break;
     case OPTION_PACK:
         if (arg->value[0] == '\0')
-            fail_value(arg, "no name of a folder");
+            fail_value(arg, "no name of a folder or file");
         o->pack = arg->value;
         break;
     default:

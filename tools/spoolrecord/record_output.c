@@ -82,9 +82,11 @@ static void write_all(struct record_output *out, const char *data, size_t size)
     while (size > 0 && out->error == 0) {
         ssize_t done = write(out->fd, data, size);
 
-        if (done >= 0) {
+        if (done > 0) {
             data += done;
             size -= (size_t)done;
+        } else if (done == 0) { /* nothing taken, no reason given: this may go on for ever */
+            out->error = EIO;
         } else if (errno == EAGAIN) { /* somebody else made the pipe non-blocking */
             struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
 

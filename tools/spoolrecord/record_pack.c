@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "record_signals.h"
 #include "text.h"
 
 /* Makes *path the spoolpack in this folder. Whether it can be run. */
@@ -50,40 +50,74 @@ char *record_pack_find(void)
     return NULL;
 }
 
-int record_pack_run(const char *spoolpack, const char *spool, const char *folder)
+/* 0 with *pid set, or an errno. The pipe that we may not die of and the signals that we keep for a moment are not its
+ * business. */
+static int spawn(const char *spoolpack, const char *const *args, const sigset_t *mask, pid_t *pid)
 {
-    const char *args[] = {"spoolpack", "-o", folder, "--", spool, NULL};
     posix_spawnattr_t attributes;
     sigset_t defaults;
-    pid_t pid;
-    int error, status;
+    int error = posix_spawnattr_init(&attributes);
 
+    if (error != 0)
+        return error;
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        posix_spawnattr_setsigdefault(&attributes, &defaults);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-        /* execve does not write to its arguments, whatever its type says. */
-        error = posix_spawn(&pid, spoolpack, NULL, &attributes, (char *const *)(uintptr_t)args,
-                            environ);
-        posix_spawnattr_destroy(&attributes);
-    }
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setsigmask(&attributes, mask);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    /* execve does not write to its arguments, whatever its type says. */
+    error = posix_spawn(pid, spoolpack, NULL, &attributes, (char *const *)(uintptr_t)args, environ);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+/* 0 with *status set, or an errno. A child that has ended keeps its number until signals are no longer passed to it. */
+static int wait_for(pid_t pid, int *status)
+{
+    siginfo_t info;
+
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    record_signals_pass(0);
+    while (waitpid(pid, status, 0) < 0)
+        if (errno != EINTR)
+            return errno;
+    return 0;
+}
+
+int record_pack_run(const struct record_pack *pack)
+{
+    const char *args[8] = {"spoolpack"};
+    sigset_t all, before;
+    size_t count = 1;
+    pid_t pid = 0;
+    int error, status;
+
+    if (pack->quiet)
+        args[count++] = "-q";
+    if (pack->verbose)
+        args[count++] = "-v";
+    args[count++] = "-o";
+    args[count++] = pack->output;
+    args[count++] = "--";
+    args[count] = pack->spool;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    error = spawn(pack->spoolpack, args, &before, &pid);
+    if (error == 0)
+        record_signals_pass(pid);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        error = wait_for(pid, &status);
     if (error != 0) {
-        cli_error("%s: %s", spoolpack, strerror(error));
+        cli_error("%s: %s", pack->spoolpack, strerror(error));
         return -1;
     }
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) {
-            cli_error("%s: %s", spoolpack, strerror(errno));
-            return -1;
-        }
-    }
     if (WIFSIGNALED(status))
-        cli_error("%s: symbols were not packed: spoolpack was ended by signal %d", spool,
+        cli_error("%s: symbols were not packed: spoolpack was ended by signal %d", pack->spool,
                   WTERMSIG(status));
     else if (WEXITSTATUS(status) != 0)
-        cli_error("%s: symbols were not packed: spoolpack ended with status %d", spool,
+        cli_error("%s: symbols were not packed: spoolpack ended with status %d", pack->spool,
                   WEXITSTATUS(status));
     return status == 0 ? 0 : -1;
 }

@@ -3,10 +3,19 @@
 #ifndef SPOOLRECORD_RECORD_PACK_H
 #define SPOOLRECORD_RECORD_PACK_H
 
+#include <stdbool.h>
+
 /* The path of spoolpack: beside this program, else in PATH. To be freed; NULL when there is none. */
 char *record_pack_find(void);
 
-/* Runs it and waits. 0, or -1 after an error message. */
-int record_pack_run(const char *spoolpack, const char *spool, const char *folder);
+struct record_pack {
+    const char *spoolpack; /* its path */
+    const char *spool;
+    const char *output; /* as of --pack: a folder, or a file */
+    bool quiet, verbose;
+};
+
+/* Runs it and waits, passing signals on. 0, or -1 after an error message. */
+int record_pack_run(const struct record_pack *pack);
 
 #endif

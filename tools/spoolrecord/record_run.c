@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The run, in this order: everything that can be refused is, before anything is written or anybody sampled; the command
- * starts or the processes are attached to; samples are drained until an end; the spool is finished; the command, which
- * goes on whatever happened to the recording, is waited for.
+ * starts or the processes are attached to; samples are drained until an end; the spool is finished and, if asked for, its
+ * symbols are packed while what was recorded may still run; the command, which goes on whatever happened to the recording,
+ * is waited for.
  */
 #include "record_run.h"
 
@@ -33,7 +34,9 @@ struct run {
     struct record_session *session;
     struct record_command *command; /* NULL: processes that run already */
     char *spoolpack;                /* with --pack */
+    int priority;                   /* as we were started */
     bool failed;                    /* the recording, after a message */
+    bool unpacked; /* the recording is fine, its symbols were not packed, after a message */
 };
 
 static uint64_t now_ns(void)
@@ -199,6 +202,7 @@ static int begin(struct run *r)
     if (status == 0) {
         /* With hundreds of threads ready to run, rings overflow before it is our turn. Where that is not permitted it
          * has to do without. The command was forked before. */
+        r->priority = getpriority(PRIO_PROCESS, 0);
         (void)setpriority(PRIO_PROCESS, 0, -20);
         record_signals_catch();
         status = open_output(r);
@@ -336,6 +340,19 @@ static void report(const struct run *r)
     text_free(&lines);
 }
 
+/* What a deleted file contained can be read only as long as a process has it mapped: nobody is waited for before. */
+static void pack(struct run *r)
+{
+    struct record_pack how = {.spoolpack = r->spoolpack,
+                              .spool = r->o->output,
+                              .output = r->o->pack,
+                              .quiet = r->o->common->quiet,
+                              .verbose = r->o->common->verbose};
+
+    (void)setpriority(PRIO_PROCESS, 0, r->priority); /* nothing gets lost any more */
+    r->unpacked = record_pack_run(&how) != 0;
+}
+
 /* The exit status of the command. */
 static int wait_for_command(struct run *r)
 {
@@ -375,11 +392,13 @@ int record_run(const struct run_options *o)
         record_session_free(r.session); /* sampling costs the command time */
         r.session = NULL;
         if (r.spoolpack != NULL && !r.failed)
-            r.failed = record_pack_run(r.spoolpack, o->output, o->pack) != 0;
+            pack(&r);
         if (r.command != NULL)
             status = wait_for_command(&r);
         if (r.failed)
             status = STATUS_FAILED;
+        else if (r.unpacked && status == 0)
+            status = EXIT_FAILED;
     }
     record_output_close(&r.output);
     record_session_free(r.session);

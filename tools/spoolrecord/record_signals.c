@@ -2,6 +2,7 @@
 /* Two steps for signals. */
 #include "record_signals.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* The handler runs with all signals blocked, in the tool's only thread. */
-static volatile sig_atomic_t caught, waiting;
+static volatile sig_atomic_t caught, waiting, child;
 static struct timespec first;
 
 static int64_t since_first_ns(void)
@@ -26,7 +27,13 @@ static int64_t since_first_ns(void)
 
 static void on_signal(int number)
 {
-    if (caught ? since_first_ns() >= TOGETHER_NS : waiting && number != SIGINT) {
+    bool repeated = caught && since_first_ns() < TOGETHER_NS;
+    int error = errno;
+
+    if (child > 0 && !repeated)
+        kill((pid_t)child, number);
+    errno = error;
+    if (caught ? !repeated : waiting && number != SIGINT) {
         signal(number, SIG_DFL);
         raise(number); /* blocked until this returns */
     } else if (!caught) {
@@ -50,6 +57,11 @@ void record_signals_catch(void)
     /* A closed pipe and a file at its largest (ulimit -f) are errors of write. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void record_signals_pass(pid_t to)
+{
+    child = to;
 }
 
 bool record_signals_caught(void)

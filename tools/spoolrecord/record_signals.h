@@ -7,9 +7,14 @@
 #define SPOOLRECORD_RECORD_SIGNALS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* From here on. To be called after the command was forked, which keeps what it inherited. */
 void record_signals_catch(void);
+
+/* From here on, signals are passed on to this child, too, whatever else they mean; 0: to none. A child that was waited
+ * for must not be told. */
+void record_signals_pass(pid_t child);
 
 /* Whether one has come. */
 bool record_signals_caught(void);

@@ -32,6 +32,8 @@
  *   - The library never prints, exits, installs signal handlers or closes a descriptor it was lent. It
  *     raises RLIMIT_NOFILE to the hard limit when a session opens.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
+ *   - ERR_NOMEM is the end of a session. Two shortages are not: a stack stops (no_rule) in a file for whose unwind
+ *     tables there is no memory, and a record that goes round a ring's end is skipped (corrupt_records).
  */
 #ifndef SPOOL_RECORD_H
 #define SPOOL_RECORD_H
@@ -352,7 +354,7 @@ RECORD_MUST_CHECK int record_exit_fd_open(pid_t pid);
 int record_exit_fd_wait(int fd, int timeout_ms);
 
 /* The children of a process, theirs, and so on, ascending; without itself. Stores up to max and returns how
- * many there are (0 also for a process that does not exist). */
+ * many there are (0 also for a process that does not exist, and when memory runs out). */
 size_t record_descendants(pid_t pid, pid_t *pids, size_t max);
 
 /* The address inside the file of a runtime address in a mapping [start, end) of the file at file_offset:

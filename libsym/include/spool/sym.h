@@ -8,16 +8,21 @@
  * nothing of spools.
  *
  * Order in which a name is looked for: recorded JIT names, the perf map of the process (only for
- * memory that no file stands behind), ELF symbols, kernel symbols; else the frame stays an address.
+ * memory that no file stands behind), ELF symbols and DWARF, kernel symbols; else the frame stays
+ * an address.
  * An address never gets the name of a function that does not contain it (kernel symbols have no
  * sizes: there the next one ends the one before), and a missing or damaged file is never an error:
  * the answer has no name and says why.
  *
  * Order in which the file of a module is looked for: symbol directories, the recorded path inside
  * the sysroot or the root of the process while it lives, what a live process still holds of a
- * deleted file, the stores of debug directories by build id; and for the symbols of a stripped file
- * its separate debug file (build id, then debug link) or the small table that it carries
- * compressed. A file whose build id is not the recorded one is never used.
+ * deleted file, the stores of debug directories by build id; and for what it lacks of symbols and
+ * debug information its separate debug file: by build id in symbol directories and debug
+ * directories, by debug link, from debuginfod servers if sym_options.debuginfod says so; for
+ * symbols then the small table that a stripped file carries compressed. A supplementary file (dwz)
+ * is looked for where the debug file names it, then by build id likewise; split files in the
+ * package beside the debug file or the program, then where they are said to be, then beside the
+ * program. A file whose build id is not the recorded one is never used.
  *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
@@ -32,8 +37,9 @@
  *
  * Conventions: int results are 0 or positive on success and SYM_ERR_* below zero on failure. One
  * handle, one thread at a time; different contexts are independent. The library never prints, exits
- * or installs signal handlers, and uses no network. (One exception that is not ours: libiberty's
- * demangler of D names ends the process when memory runs out in it.)
+ * or installs signal handlers, and uses no network unless sym_options.debuginfod says so. (One
+ * exception that is not ours: libiberty's demangler of D names ends the process when memory runs
+ * out in it.)
  */
 #ifndef SPOOL_SYM_H
 #define SPOOL_SYM_H
@@ -114,8 +120,10 @@ struct sym_options {
     bool no_native;        /* ask no ELF file, perf map or kernel: JIT names and addresses only */
     sym_native_fn *native; /* NULL: ELF symbol tables */
     void *native_user;
-    /* Asked before anything else, for files (DIR/.build-id/xx/yyyy, DIR/.build-id/xx/yyyy.debug,
-     * DIR/PATH, DIR/BASENAME) and for DIR/perf-PID.map. Not inside the sysroot. */
+    /* Symbol archives: folders or tar files, see below. Asked before anything else, for packed
+     * symbols, for files (DIR/.build-id/xx/yyyy, DIR/.build-id/xx/yyyy.debug, DIR/PATH,
+     * DIR/BASENAME) and for perf-PID.map and kallsyms (DIR/captures/ID, then DIR). Not inside the
+     * sysroot; nothing in one leads out of it. */
     const char *const *symbol_dirs;
     size_t symbol_dir_count;
     /* Where separate debug files lie (DIR/.build-id/xx/yyyy.debug, DIR/FOLDER/DEBUGLINK); an
@@ -125,6 +133,13 @@ struct sym_options {
     /* Symbol tables of files beyond this many bytes in all are dropped, the least recently used
      * first, and read again when they are needed. 0: 512 MiB. One file may exceed it alone. */
     uint64_t memory_limit_bytes;
+    bool no_inlines; /* chains have one entry: the physical function, with the line in it */
+    /* Line tables are not read: file, line and column of an innermost entry stay unknown. */
+    bool no_lines;
+    /* Ask the servers in DEBUGINFOD_URLS for debug files that are not here, through libdebuginfod,
+     * which is loaded then: 10 seconds at most for a file, 30 for all, and nothing more when
+     * servers do not answer. Nothing is asked of the network without this. */
+    bool debuginfod;
 };
 
 /* A context without options. NULL: out of memory. Free with sym_context_free, which accepts
@@ -133,7 +148,8 @@ struct sym_context *sym_context_new(void);
 void sym_context_free(struct sym_context *c);
 
 /* Sets the options (copied; NULL: all defaults) once, before anything else. 0, ERR_NOMEM or
- * ERR_MISUSE. */
+ * ERR_MISUSE; ERR_NOT_FOUND, ERR_IO or ERR_FORMAT for a symbol archive that cannot be opened. One
+ * that is damaged can: see sym_archive_fault. */
 SYM_MUST_CHECK int sym_context_open(struct sym_context *c, const struct sym_options *options);
 
 /* What failed last, one line naming the file; "no error" before any failure. Never NULL, valid
@@ -152,6 +168,9 @@ struct sym_capture {
     uint64_t end_time_us;
     const char *folder;  /* where copies of perf maps may lie beside it; NULL: nowhere */
     const char *release; /* of its kernel, as `uname -r` prints it; NULL: not recorded */
+    /* What it is called in symbol archives: the name of its folder below captures/, 1 to 64 letters
+     * and digits of ASCII, `_` and `-`; NULL: it is in none. */
+    const char *id;
 };
 
 /* Says which capture the modules and queries from here on come from; process ids are a capture's
@@ -161,8 +180,8 @@ struct sym_capture {
  * not say that another process wrote it. The same boot is: equal boot ids, or, without one, a
  * start time that is not before this boot and no other release. Without this call, nothing is known and no running
  * process is asked. A module's first query is to come before the next capture begins. What is
- * known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM;
- * ERR_MISUSE. */
+ * known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE, also for an id
+ * that is none. */
 SYM_MUST_CHECK int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture);
 
 /* ---- kernel symbols -------------------------------------------------------------------------- */
@@ -185,22 +204,36 @@ struct sym_ksymbol {
 };
 
 struct sym_kernel {
-    size_t size;          /* sizeof(struct sym_kernel) */
-    const char *kallsyms; /* a file the user vouches for; NULL: /proc/kallsyms if it is the same
-                             boot, else the System.map of the release */
+    size_t size; /* sizeof(struct sym_kernel) */
+    /* A file the user vouches for; NULL: captures/ID/kallsyms of the capture in symbol_dirs, else
+     * kallsyms there, which are as good; else /proc/kallsyms if it is the same boot, else, if there
+     * is no vmlinux either, the System.map of the release. */
+    const char *kallsyms;
     /* Of the kernel that was sampled, to refuse another one's symbols; NULL: unknown. */
     const char *release; /* as `uname -r` prints it */
     const uint8_t *build_id;
     size_t build_id_size;
-    /* Sorted addresses: only what answers one of them is kept, and the System.map's shift is found
-     * with them. NULL: everything is kept, and no System.map can be used. All arrays of this
-     * struct are used during the call only. */
+    /* Sorted addresses: only what answers one of them is kept, and the shift of a System.map, or of
+     * a vmlinux when neither a range nor kallsyms tell it, is found with them. NULL: everything is
+     * kept, and no System.map can be used. All arrays of this struct are used during the call
+     * only. */
     const uint64_t *needed;
     size_t needed_count;
     const struct sym_kernel_range *ranges; /* in any order */
     size_t range_count;
     const struct sym_ksymbol *ksymbols; /* ascending time; of one time in order of occurrence */
     size_t ksymbol_count;
+    /* The kernel's ELF file, not inside the sysroot: used if its build id is build_id, or if that
+     * is NULL (its names are flagged as unverified then). NULL, or it is another kernel's: with a
+     * build_id it is looked for in symbol_dirs (DIR/.build-id/xx/yyyy[.debug], DIR/vmlinux-RELEASE,
+     * DIR/vmlinux), debug_dirs (DIR/.build-id/xx/yyyy.debug, DIR/boot/vmlinux-RELEASE,
+     * DIR/lib/modules/RELEASE/vmlinux) and, in the sysroot, /boot/vmlinux-RELEASE,
+     * /lib/modules/RELEASE/vmlinux and /lib/modules/RELEASE/build/vmlinux.
+     * How far the kernel was moved against it is told by a range named `[...]_text` or `_stext` (its
+     * file offset if that is in the range, else its start, is where that symbol was), by kallsyms
+     * or by the needed addresses. It names addresses in its own code; kallsyms, those of modules
+     * and BPF programs. */
+    const char *vmlinux;
 };
 
 /* Why the kernel has no names, SYM_KERNEL_OK when it has. */
@@ -212,18 +245,31 @@ enum sym_kernel_state {
     SYM_KERNEL_RESTRICTED,   /* every address is 0 (kernel.kptr_restrict) */
     SYM_KERNEL_EMPTY,        /* no usable line */
     SYM_KERNEL_UNREADABLE,
-    SYM_KERNEL_UNKNOWN_SHIFT /* a System.map, but not how far the kernel was moved at its start */
+    /* A System.map or vmlinux, but not how far the kernel was moved at its start. */
+    SYM_KERNEL_UNKNOWN_SHIFT
 };
 
 /* Loads kernel symbols; a second call replaces the first. Returns 0 also when nothing may be used
  * (sym_kernel_state tells); ERR_NOT_FOUND, ERR_IO or ERR_FORMAT only for a file named in
- * `kallsyms`; ERR_NOMEM; ERR_MISUSE. ksymbols count whatever becomes of the files. */
+ * `kallsyms`, which leaves the kernel without names, or in `vmlinux`, which does not: what else
+ * there is was loaded then. ERR_NOMEM; ERR_MISUSE. ksymbols count whatever becomes of the files.
+ *
+ * Lines and inlined functions come from the DWARF of the vmlinux and, for functions that kallsyms
+ * have as `NAME [module]`, of the module's file: the .ko or .ko.debug of that name below
+ * DIR/lib/modules/RELEASE of debug_dirs, then below /lib/modules/RELEASE in the sysroot, then
+ * DIR/.build-id/xx/yyyy.debug. It must have the recorded build id if the address has a module with
+ * one; else its vermagic, if it has one, must be of the release, and inlined functions are flagged
+ * as unverified. Packed modules (.ko.xz, .ko.zst) are not read. Inlined functions have no
+ * ` [module]` in their names. */
 SYM_MUST_CHECK int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel);
 enum sym_kernel_state sym_kernel_state(const struct sym_context *c);
 /* One short sentence for a state: "from another boot". Static storage. */
 const char *sym_kernel_state_text(enum sym_kernel_state state);
-/* What was tried and what came of it, e.g. "/boot/System.map-6.1.0-18-amd64: shifted by
- * 0x1c000000"; "" when there is nothing to say. Valid until the next sym_kernel_load. */
+/* What was tried and what came of it (a kallsyms in an archive that cannot be used is told here, and
+ * the search goes on), e.g. "/boot/System.map-6.1.0-18-amd64: shifted by
+ * 0x1c000000" or "/usr/lib/debug/boot/vmlinux-6.1.0-18-amd64: shifted by 0x1c000000, by kallsyms";
+ * "" when there is nothing to say. With SYM_KERNEL_OK it may tell why a vmlinux that was named is
+ * not used, or why modules have no names. Valid until the next sym_kernel_load. */
 const char *sym_kernel_detail(const struct sym_context *c);
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -261,6 +307,9 @@ struct sym_module {
     bool has_file_state; /* the two below are known */
     uint64_t file_size_bytes;
     int64_t file_mtime_ns; /* since 1970 */
+    bool no_download;      /* too few samples to ask servers (sym_options.debuginfod) for it */
+    /* build_id was not recorded, but found out later: names are flagged as unverified. */
+    bool build_id_assumed;
 };
 
 /* Registers a mapping (all is copied) and gives its handle. Mappings of one file share the
@@ -297,7 +346,8 @@ const char *sym_miss_text(enum sym_miss miss);
  * not needed yet), else NO_FILE ... NO_SYMBOLS. *detail, when not NULL, gets one line with the
  * path tried and numbers (valid until sym_context_free), "" when there is nothing to say. With
  * NONE it may tell why there are fewer names than there could be: a stripped file and what became
- * of its debug file. */
+ * of its debug file, a debug file that is another build's, a supplementary or split file that is
+ * not there. What lookups find out is added by and by. */
 enum sym_miss sym_module_state(const struct sym_context *c, uint32_t handle, const char **detail);
 
 /* Forgets a module's file: the next query looks for it again. Answers that were given stay valid.
@@ -312,7 +362,7 @@ uint64_t sym_context_table_bytes(const struct sym_context *c);
 enum sym_kind { SYM_KIND_USER = 0, SYM_KIND_KERNEL, SYM_KIND_PYTHON };
 
 /* Where a name comes from. Tools print elf for DWARF to PLT, kernel for KALLSYMS to VMLINUX,
- * address for FDE and ADDRESS. DWARF and VMLINUX have their numbers and no source yet. */
+ * address for FDE and ADDRESS. */
 enum sym_origin {
     SYM_ORIGIN_ADDRESS = 0,
     SYM_ORIGIN_DWARF,
@@ -324,7 +374,7 @@ enum sym_origin {
     SYM_ORIGIN_PERF_MAP,
     SYM_ORIGIN_KALLSYMS, /* and BPF programs by sym_ksymbol */
     SYM_ORIGIN_SYSMAP,
-    SYM_ORIGIN_VMLINUX,
+    SYM_ORIGIN_VMLINUX, /* and functions inlined into those of a module, by its DWARF */
     SYM_ORIGIN_JIT
 };
 
@@ -341,7 +391,9 @@ enum {
     SYM_FLAG_UNVERIFIED = 1u << 6      /* named from a file whose identity could not be checked */
 };
 
-/* One level of the chain. */
+/* One level of the chain. Each level's line is in its own function: that of the innermost is the
+ * line of the address, that of each next one the line of the call. An inlined level has start and
+ * offset of the physical function. */
 struct sym_frame {
     const char *name;     /* display name; NULL when nothing names the address */
     const char *raw_name; /* linkage name; NULL when it is equal to name or there is none */
@@ -393,6 +445,161 @@ struct sym_answer {
 SYM_MUST_CHECK int sym_resolve_many(struct sym_context *c, const struct sym_query *queries,
                                     size_t count, struct sym_answer *answers);
 
+/* ---- symbol archives ------------------------------------------------------------------------- */
+
+/* A folder, or a tar file (plain or gzip'd), that has what captures need of other files:
+ *
+ *   .build-id/xx/yyyy.debug               debug files by build id, as debuggers look for them
+ *   .build-id/xx/yyyy.syms/HASH.names     packed symbols (sym_pack_files): what is known of some
+ *   .build-id/xx/yyyy.syms/HASH.lines     addresses of the file with that build id
+ *   captures/ID/kernel.syms               packed symbols of the kernel (sym_pack_kernel)
+ *   captures/ID/kallsyms, perf-PID.map    what else belongs to one capture (sym_capture.id)
+ *
+ * HASH is of the file's bytes: files of that name are equal, and none is ever changed. Packed
+ * symbols are used before any other file, for the very addresses they were made for, if they have a
+ * name; else when no other file is there, which goes for other addresses of the functions they know, too. */
+struct sym_archive;
+
+/* Opens a folder or tar file. 0 with *out set; ERR_NOT_FOUND, ERR_IO (with errno), ERR_FORMAT (it is
+ * neither, or no more than the beginning of one could be read and there is no file in that),
+ * ERR_NOMEM. */
+SYM_MUST_CHECK int sym_archive_open(const char *path, struct sym_archive **out);
+void sym_archive_free(struct sym_archive *a); /* NULL is accepted */
+
+/* What is wrong with a tar file, with the byte offset; what is before that is used. "": nothing.
+ * Valid as long as the archive. */
+const char *sym_archive_fault(const struct sym_archive *a);
+
+/* Opens a file by its name in the archive (`captures/ID/manifest.json`) for reading from its start.
+ * Names and symbolic links are taken as if the archive were the root: none leads out of it. What is
+ * in a tar file is copied. 0 with *fd, the caller's to close; ERR_NOT_FOUND; ERR_IO with errno;
+ * ERR_FORMAT (no regular file, or links that lead round in a circle); ERR_NOMEM. */
+SYM_MUST_CHECK int sym_archive_open_file(const struct sym_archive *a, const char *name, int *fd);
+
+/* Calls fn for everything directly in a folder ("": the uppermost), in bytewise order, until fn
+ * returns other than 0, which is returned then; else 0, also when there is no such folder; ERR_IO,
+ * ERR_NOMEM. name is without the folder. Links are not folders. */
+typedef int sym_archive_fn(void *user, const char *name, bool is_folder);
+SYM_MUST_CHECK int sym_archive_list(const struct sym_archive *a, const char *folder,
+                                    sym_archive_fn *fn, void *user);
+
+/* The archive that was opened for sym_options.symbol_dirs[index]; NULL: there is none. The
+ * context's. */
+const struct sym_archive *sym_context_archive(const struct sym_context *c, size_t index);
+
+/* What is wrong with files of packed symbols that lookups have met so far: number index, from 0,
+ * with the file's path; such a file is not used. NULL: no more. Valid until sym_context_free. */
+const char *sym_packed_fault(const struct sym_context *c, size_t index);
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+enum sym_level {
+    SYM_LEVEL_NAMES = 1, /* functions and where they begin and end */
+    SYM_LEVEL_LINES      /* inlined functions and lines, too */
+};
+
+struct sym_pack_options {
+    size_t size; /* sizeof(struct sym_pack_options) */
+    enum sym_level level;
+    /* What these have at that level is not packed again, unless they have no name or lines for an
+     * address that has some now; used during the call only. */
+    const struct sym_archive *const *known;
+    size_t known_count;
+};
+
+/* What became of the distinct addresses that were asked for. */
+struct sym_packed {
+    /* The file to be stored; malloc'ed, the caller's to free. NULL: nothing to add. */
+    uint8_t *data;
+    size_t size_bytes;
+    size_t address_count;
+    size_t known_count; /* of them in options->known already */
+    /* Of them have a function's name, known ones included. Of others it is packed where their
+     * function begins, if that is known. */
+    size_t named_count;
+};
+
+/* Packs what is known of the addresses of one file: queries about modules with the same file and
+ * build id (sym_module_identity). Where that was recorded and all addresses are in options->known, the file is not
+ * looked for. The same queries give the same bytes whatever the context's options for demangling, inlines and lines
+ * are. Not packed is whether the file was the recorded one: that is for build_id_assumed to say. 0; ERR_NOMEM;
+ * ERR_MISUSE. */
+SYM_MUST_CHECK int sym_pack_files(struct sym_context *c, const struct sym_query *queries,
+                                  size_t count, const struct sym_pack_options *options,
+                                  struct sym_packed *out);
+
+/* Packs what is known of kernel addresses (queries with `kernel`), of the present capture; those of
+ * BPF programs that sym_ksymbol named are left out. After sym_kernel_load. As above, but a capture has one such file,
+ * which takes the place of the one before: unless all addresses are known, data have all of them. */
+SYM_MUST_CHECK int sym_pack_kernel(struct sym_context *c, const struct sym_query *queries,
+                                   size_t count, const struct sym_pack_options *options,
+                                   struct sym_packed *out);
+
+/* The same as lines in the form of kallsyms, with the lines that end them: for other programs. data NULL: none of the
+ * addresses has a symbol. */
+SYM_MUST_CHECK int sym_pack_kallsyms(struct sym_context *c, const struct sym_query *queries,
+                                     size_t count, struct sym_packed *out);
+
+/* The lines of the perf map of a process that answer one of the addresses, all of them when
+ * addresses is NULL. data NULL: there is no map, or nothing of it answers (sym_perf_map_state). */
+SYM_MUST_CHECK int sym_pack_perf_map(struct sym_context *c, int32_t pid, const uint64_t *addresses,
+                                     size_t count, struct sym_packed *out);
+
+/* Files of packed symbols (sym_pack_files) that are to become one. */
+struct sym_piece {
+    const uint8_t *data; /* the file's bytes, used during the call only */
+    size_t size_bytes;
+    /* Set: which of the results has all of it; SYM_NOT_MERGED: it is damaged, speaks of another
+     * build id, or there is nothing to merge it with. */
+    size_t merged;
+};
+#define SYM_NOT_MERGED SIZE_MAX
+
+/* What all addresses of some pieces are in: the files to be stored; malloc'ed, the caller's to free. */
+struct sym_merged {
+    uint8_t *lines; /* those that a piece at level lines had; NULL: there were none */
+    size_t lines_bytes;
+    uint8_t *names; /* those that only pieces at level names had; NULL: none */
+    size_t names_bytes;
+};
+
+/* Merges pieces of one build id, those whose addresses are of one file: what is known of a debug file and of its
+ * program stays apart. Lookups in the results answer as in the pieces; the same pieces give the same bytes, whatever
+ * their order. merged: room for count / 2. 0; ERR_NOMEM; ERR_MISUSE. */
+SYM_MUST_CHECK int sym_pack_merge(struct sym_piece *pieces, size_t count, const uint8_t *build_id,
+                                  size_t build_id_size, struct sym_merged *merged,
+                                  size_t *merged_count);
+
+/* Which file a module's names come from; looks for it if that was not done. */
+struct sym_identity {
+    size_t build_id_size; /* 0: there is no file, or it has none; see sym_module_files then */
+    uint8_t build_id[64];
+    bool unverified; /* nothing says that it is the recorded file */
+};
+/* 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
+SYM_MUST_CHECK int sym_module_identity(struct sym_context *c, uint32_t handle,
+                                       struct sym_identity *out);
+
+enum sym_file_kind {
+    SYM_FILE_PROGRAM = 1,   /* the file that was mapped */
+    SYM_FILE_DEBUG,         /* that with its debug information, else that with its symbols; absent
+                               when it is the program */
+    SYM_FILE_SUPPLEMENTARY, /* what dwz took out of it */
+    SYM_FILE_PACKAGE        /* its split files (.dwp) */
+};
+struct sym_file {
+    enum sym_file_kind kind;
+    int fd;     /* for reading, the caller's to close */
+    char *path; /* as it was found, for messages; malloc'ed, the caller's to free */
+    size_t build_id_size;
+    uint8_t build_id[64];
+};
+#define SYM_FILES_MAX 4
+/* The files that a module's names and lines come from, as far as they are there: at most one of
+ * each kind, in the order above. Returns how many; ERR_NOMEM; ERR_MISUSE. */
+SYM_MUST_CHECK int sym_module_files(struct sym_context *c, uint32_t handle,
+                                    struct sym_file files[SYM_FILES_MAX]);
+
 /* ---- perf maps, for the report --------------------------------------------------------------- */
 
 /* What became of the map of a process, and how many of its lines were unusable (longer than
@@ -423,13 +630,13 @@ const char *sym_display_path(const char *path, size_t path_size, size_t *size);
  * empty path, `/dev/zero`, SysV shared memory, `[anon:...]`), where perf maps apply. */
 bool sym_is_anonymous_path(const char *path, size_t path_size);
 
-/* Optional parts compiled in, separated by blanks, e.g. "lzma" (for .gnu_debugdata). Static
- * storage. */
+/* Optional parts compiled in, separated by blanks: "lzma" (for .gnu_debugdata), "zstd" (for debug
+ * sections packed so), "libdeflate" (other packed ones faster). Static storage. */
 const char *sym_features(void);
 
 /* Demangles one name (C++, Rust, D), keeping clone suffixes as ` [clone .x]`. The result is
- * malloc'ed and the caller's to free; a copy of the name when there is nothing to demangle;
- * NULL: out of memory. */
+ * malloc'ed and the caller's to free; a copy of the name when there is nothing to demangle, or no
+ * thread can be started, on whose stack a deeply nested name would be; NULL: out of memory. */
 char *sym_demangle_name(const char *raw_name, enum sym_demangle mode);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cli.h"
+#include "spool/sym.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -260,8 +261,8 @@ static void shape_and_symbol_options_are_stored(void **state)
     (void)state;
     PARSE(&o, "--kernel=only", "--runtime=show", "--demangle=short", "--frame-filter=^f(oo|u)$",
           "--max-depth=1", "--fold-recursion", "--unresolved=module", "--sysroot=/r",
-          "--perf-map-dir=/m", "--perf-maps=7,3", "--perf-maps=5", "--kallsyms=k", "--strict",
-          "--progress=never");
+          "--perf-map-dir=/m", "--perf-maps=7,3", "--perf-maps=5", "--kallsyms=k", "--vmlinux=v",
+          "--no-inlines", "--strict", "--progress=never");
     assert_int_equal(o.symbols.debug_dirs.count, 0);
     assert_int_equal(o.symbols.symbol_dirs.count, 0);
     assert_int_equal(o.shape.kernel, KERNEL_ONLY);
@@ -281,8 +282,30 @@ static void shape_and_symbol_options_are_stored(void **state)
     assert_int_equal(o.symbols.perf_map_pids.count, 3);
     assert_int_equal(o.symbols.perf_map_pids.items[2], 7);
     assert_string_equal(o.symbols.kallsyms, "k");
+    assert_string_equal(o.symbols.vmlinux, "v");
+    assert_true(o.shape.no_inlines);
+    assert_string_equal(cli_shown("inlines"), "--no-inlines");
+    assert_null(cli_shown("vmlinu"));
+    assert_false(o.symbols.debuginfod);
     assert_int_equal(o.damage, DAMAGE_STRICT);
     assert_int_equal(o.progress, PROGRESS_NEVER);
+    cli_free(&o);
+}
+
+static void prefixes_of_paths_are_two_texts_in_one(void **state)
+{
+    struct tool_options o;
+    const struct trim_list *list = &o.shape.trim_paths;
+
+    (void)state;
+    PARSE(&o, "--trim-path", "/a=/b=c", "--inlines", "--trim-path=/d=");
+    assert_false(o.shape.no_inlines);
+    assert_int_equal(list->count, 2);
+    assert_int_equal(list->items[0].old_size, 2);
+    assert_memory_equal(list->items[0].old, "/a", 2);
+    assert_string_equal(list->items[0].new, "/b=c");
+    assert_memory_equal(list->items[1].old, "/d", 2);
+    assert_string_equal(list->items[1].new, "");
     cli_free(&o);
 }
 
@@ -329,17 +352,16 @@ static void unknown_and_abbreviated_options_are_refused(void **state)
     USAGE("unknown option '--no-'", "--no-");
     USAGE("unknown option '--='", "--=");
     USAGE("unknown option '-z'", "-qz");
-    /* Those of later issues. */
+    /* Another tool's. */
     USAGE("unknown option '--with-lines'", "--with-lines");
-    USAGE("unknown option '--no-inlines'", "--no-inlines");
-    USAGE("unknown option '--debuginfod'", "--debuginfod");
-    USAGE("unknown option '--trim-path'", "--trim-path=a=b");
-    USAGE("unknown option '--vmlinux'", "--vmlinux=x");
+    USAGE("unknown option '--no-trim-path'", "--no-trim-path");
 }
 
 static void missing_and_unwanted_values_are_refused(void **state)
 {
     (void)state;
+    USAGE("--trim-path: 'a' is not of the form OLD=NEW", "--trim-path=a");
+    USAGE("--trim-path: OLD is empty in '=a'", "--trim-path", "=a");
     USAGE("option '--pid' needs a value (LIST)", "--pid");
     USAGE("option '-o' needs a value (FILE)", "-qo");
     USAGE("option '--quiet' takes no value", "--quiet=yes");
@@ -472,6 +494,9 @@ static void contradictions_are_refused(void **state)
     USAGE("--quiet and --verbose contradict each other", "-qv");
     USAGE("--quiet and --progress=always contradict each other", "-q", "--progress=always");
     USAGE("--strict and --salvage contradict each other", "--salvage", "--strict");
+    USAGE("--no-symbols and --no-inlines contradict each other", "--no-inlines", "--no-symbols");
+    USAGE("--vmlinux and --no-kernel-symbols contradict each other", "--vmlinux=x",
+          "--no-kernel-symbols");
     USAGE("--kallsyms and --no-kernel-symbols contradict each other", "--no-kernel-symbols",
           "--kallsyms=x");
     USAGE("--no-symbols and --sysroot contradict each other", "--sysroot=/", "--no-symbols");
@@ -522,10 +547,14 @@ static void help_fits_80_columns_and_names_every_option(void **state)
                                         "--max-depth N",
                                         "--fold-recursion",
                                         "--unresolved=address|module",
+                                        "--[no-]inlines",
+                                        "--trim-path OLD=NEW",
+                                        "--vmlinux FILE",
+                                        "--debuginfod",
                                         "--no-symbols",
                                         "--sysroot DIR",
                                         "--debug-dir DIR",
-                                        "--symbols DIR",
+                                        "--symbols=DIR|FILE",
                                         "--perf-map-dir DIR",
                                         "--perf-maps=auto|all|none|PID,...",
                                         "--kallsyms FILE",
@@ -553,12 +582,6 @@ static void help_fits_80_columns_and_names_every_option(void **state)
         assert_false(strcspn(line, "\n") > 0 && line[strcspn(line, "\n") - 1] == ' ');
     }
 }
-
-#ifdef SPOOL_HAVE_LZMA
-#define FEATURES "lzma"
-#else
-#define FEATURES "none"
-#endif
 
 static void a_command_takes_all_that_follows_its_name(void **state)
 {
@@ -599,6 +622,7 @@ static void a_command_takes_all_that_follows_its_name(void **state)
 static void version_tells_what_is_read_and_written(void **state)
 {
     struct outcome outcome;
+    char features[200];
 
     (void)state;
     run(&outcome, (const char *const[]){"--version", NULL});
@@ -607,7 +631,9 @@ static void version_tells_what_is_read_and_written(void **state)
     assert_non_null(strstr(outcome.out, "testtool " SPOOLTOOLS_VERSION "\n"));
     assert_non_null(strstr(outcome.out, "\nspool versions read: 1 2 3 4\n"));
     assert_non_null(strstr(outcome.out, "\nspool versions written: 3 4\n"));
-    assert_non_null(strstr(outcome.out, "\noptional features: " FEATURES "\n"));
+    snprintf(features, sizeof features, "\noptional features: %s\n",
+             sym_features()[0] != '\0' ? sym_features() : "none");
+    assert_non_null(strstr(outcome.out, features));
 }
 
 static void help_to_a_full_disk_is_an_error(void **state)
@@ -775,6 +801,7 @@ int main(void)
         cmocka_unit_test(own_options_reach_the_handler),
         cmocka_unit_test(selection_lists_accumulate_sorted_and_unique),
         cmocka_unit_test(shape_and_symbol_options_are_stored),
+        cmocka_unit_test(prefixes_of_paths_are_two_texts_in_one),
         cmocka_unit_test(folders_of_symbols_accumulate_in_order),
         cmocka_unit_test(the_last_of_repeated_single_values_counts),
         cmocka_unit_test(unknown_and_abbreviated_options_are_refused),

@@ -54,7 +54,7 @@ static void a_symbol_gives_name_source_and_flags(void **state)
     struct out_frame out;
 
     (void)state;
-    assert_int_equal(frames_count(&r), 1);
+    assert_int_equal(frames_count(&r, &plain), 1);
     frames_name(&names, &r, 0, &plain, &out);
     expect(&out, "foo(int)", "libfoo.so.1");
     assert_string_equal(out.linkage, "_Z3fooi");
@@ -244,7 +244,7 @@ static void an_inline_chain_is_several_frames(void **state)
     struct out_frame out;
 
     (void)state;
-    assert_int_equal(frames_count(&r), 2);
+    assert_int_equal(frames_count(&r, &plain), 2);
     frames_name(&names, &r, 0, &plain, &out);
     expect(&out, "g", "app");
     assert_int_equal(out.line, 3);
@@ -253,6 +253,54 @@ static void an_inline_chain_is_several_frames(void **state)
     expect(&out, "f", "app");
     assert_int_equal(out.line, 9);
     assert_int_equal(out.flags, FRAME_NAMED);
+}
+
+static void without_inlines_the_function_itself_is_the_frame(void **state)
+{
+    struct shape_options shape = {.no_inlines = true};
+    struct spool_module m = module_of("/bin/app");
+    struct sym_frame s[] = {{.name = "g", .line = 3, .inlined = true}, {.name = "f", .line = 9}};
+    struct resolved r = {.module = &m, .frames = s, .frame_count = 2}, none = {.module = &m};
+    struct out_frame out;
+
+    (void)state;
+    assert_int_equal(frames_count(&r, &shape), 1);
+    frames_name(&names, &r, 0, &shape, &out);
+    expect(&out, "f", "app");
+    assert_int_equal(out.line, 9);
+    assert_int_equal(out.level, 0);
+    assert_int_equal(out.level_count, 1);
+    assert_int_equal(out.flags, FRAME_NAMED);
+    frames_name(&names, &none, 0, &shape, &out); /* --no-symbols */
+    expect(&out, "app+0x0", "app");
+    assert_int_equal(frames_count(&none, &shape), 1);
+}
+
+static void prefixes_of_sources_and_modules_are_replaced(void **state)
+{
+    struct trim_rule rules[] = {{"/src/", 5, ""}, {"/opt/app-1.2", 12, "/x;\n"}};
+    struct shape_options shape = {.trim_paths = {rules, 2}};
+    struct spool_module m = module_of("/opt/app-1.2/lib/libfoo.so"),
+                        anonymous = module_of("//anon");
+    struct sym_frame s = {.name = "f", .file = "/src/f.c"};
+    struct resolved r = {.module = &m, .rel = 16, .frames = &s, .frame_count = 1};
+    struct out_frame out;
+
+    (void)state;
+    frames_name(&names, &r, 0, &shape, &out);
+    assert_string_equal(out.file, "f.c");
+    assert_int_equal(out.module_path_size, strlen("/x;\n/lib/libfoo.so"));
+    assert_memory_equal(out.module_path, "/x;\n/lib/libfoo.so", out.module_path_size);
+    expect(&out, "f", "libfoo.so");
+    /* The name of a module is that of the path as it is shown. */
+    r.frame_count = 0;
+    rules[1] = (struct trim_rule){"/opt/app-1.2/lib/lib", 20, "a\n"};
+    frames_name(&names, &r, 0, &shape, &out);
+    expect(&out, "a foo.so+0x10", "a foo.so");
+    r.module = &anonymous;
+    rules[1] = (struct trim_rule){"/", 1, "a"};
+    frames_name(&names, &r, 0, &shape, &out);
+    expect(&out, "//anon+0x10", "//anon");
 }
 
 static void python_and_the_interpreter_are_told_apart(void **state)
@@ -336,6 +384,8 @@ int main(void)
         cmocka_unit_test(kernel_frames_come_from_the_mode_and_not_from_a_name),
         cmocka_unit_test(generated_code_has_pseudo_modules),
         cmocka_unit_test(an_inline_chain_is_several_frames),
+        cmocka_unit_test(without_inlines_the_function_itself_is_the_frame),
+        cmocka_unit_test(prefixes_of_sources_and_modules_are_replaced),
         cmocka_unit_test(python_and_the_interpreter_are_told_apart),
         cmocka_unit_test(the_marker_is_a_placeholder),
         cmocka_unit_test(options_match_the_clean_name),

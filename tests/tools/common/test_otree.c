@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "otree.h"
 
@@ -130,6 +133,34 @@ static void the_sum_may_reach_2_63_less_1_and_not_more(void **state)
     otree_free(&t);
 }
 
+static void a_tree_that_outgrows_its_file_ends_the_tool(void **state)
+{
+    int status;
+    pid_t pid = fork();
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct otree t;
+
+        if (freopen("/dev/null", "w", stderr) == NULL)
+            _exit(99);
+        otree_init(&t);
+        t.limit = 1;
+        otree_allow(&t, 4);
+        for (uint32_t i = 0; i < 1024; i++)
+            otree_child(&t, OTREE_ROOT, i);
+        if (t.count != 1025)
+            _exit(98);
+        otree_child(&t, OTREE_ROOT, 7); /* not new */
+        otree_child(&t, OTREE_ROOT, 1024);
+        _exit(97);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +169,7 @@ int main(void)
         cmocka_unit_test(a_million_children_and_a_million_levels_are_found_again),
         cmocka_unit_test(weights_add_up),
         cmocka_unit_test(the_sum_may_reach_2_63_less_1_and_not_more),
+        cmocka_unit_test(a_tree_that_outgrows_its_file_ends_the_tool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

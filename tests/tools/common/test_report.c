@@ -97,6 +97,20 @@ static void names_of_unknown_builds_are_told_in_one_line(void **state)
     text_free(&b);
 }
 
+static void a_debug_file_that_is_wrong_is_named(void **state)
+{
+    struct text_buffer lines = {0};
+
+    (void)state;
+    report_debug(&lines, "/bin/app", 8, "/usr/lib/debug/a.debug: its build id is 1, not 2");
+    report_debug(&lines, "/bin/app", 8, "/bin/app: damaged\n");
+    assert_string_equal(lines.data,
+                        "no debug info: /bin/app (/usr/lib/debug/a.debug: its build id is 1, not "
+                        "2)\n"
+                        "no debug info: /bin/app (damaged\\x0a)\n");
+    text_free(&lines);
+}
+
 static void nothing_collected_prints_nothing(void **state)
 {
     struct text_buffer b = {0};
@@ -187,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_module_without_a_path_is_unnamed),
         cmocka_unit_test(a_name_with_a_line_break_stays_on_its_line),
         cmocka_unit_test(names_of_unknown_builds_are_told_in_one_line),
+        cmocka_unit_test(a_debug_file_that_is_wrong_is_named),
         cmocka_unit_test(nothing_collected_prints_nothing),
         cmocka_unit_test(singular_and_plural_are_right),
     };

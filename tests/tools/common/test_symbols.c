@@ -78,7 +78,7 @@ static void subject_open(struct subject *s, const struct symbol_options *options
     s->options = *options;
     if (s->options.perf_map_dir == NULL)
         s->options.perf_map_dir = folder;
-    s->symbols = symbols_new(&s->options, SYM_DEMANGLE_FULL);
+    s->symbols = symbols_new(&s->options, &(struct shape_options){0});
     assert_non_null(s->symbols);
 }
 

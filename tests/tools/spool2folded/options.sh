@@ -3,9 +3,10 @@
 # Each option once, with what it makes of the recorded spools.
 . "$(dirname "$0")/_common.sh"
 
-# lines OPTION... : out of ladder-O2, with frames of libc as [libc.so.6] and recursion folded, to be readable.
+# lines OPTION... : out of ladder-O2, with frames of libc as [libc.so.6], recursion folded and without inlined functions,
+# to be readable.
 lines() {
-    run 0 "$spool2folded" "${files[@]}" --unresolved=module --fold-recursion "$@" "$o2"
+    run 0 "$spool2folded" "${files[@]}" --no-inlines --unresolved=module --fold-recursion "$@" "$o2"
     if [ -s out ]; then equal err ''; else equal err 'spool2folded: no sample selected of 1381'; fi
 }
 
@@ -143,9 +144,9 @@ equal out 'ladder-O2;[2 frames omitted];a;b;c 786
 ladder-O2;[2 frames omitted];main;plugin_entry;plugin_spin 196
 ladder-O2;[2 frames omitted];main;rec;c 199
 ladder-O2;[3 frames omitted];a;b;c 200'
-run 0 "$spool2folded" "${files[@]}" --max-depth=2 --frame-filter=rec --unresolved=address "$o2"
+run 0 "$spool2folded" "${files[@]}" --no-inlines --max-depth=2 --frame-filter=rec --unresolved=address "$o2"
 equal out 'ladder-O2;[24 frames omitted];rec;c 199'
-run 0 "$spool2folded" "${files[@]}" --tid 20261 "$o2"
+run 0 "$spool2folded" "${files[@]}" --no-inlines --tid 20261 "$o2"
 equal out 'ladder-O2;libc.so.6+0x1098eb;libc.so.6+0x891f4;worker;a;b;c 198'
 for mode in full short none; do
     lines --demangle=$mode # C has nothing to demangle

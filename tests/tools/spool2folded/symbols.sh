@@ -49,8 +49,11 @@ equal err 'spool2folded: absent: No such file or directory; kernel frames stay a
 same bare out
 mkdir bad
 echo nonsense >bad/kallsyms
-run 0 "$spool2folded" "${files[@]}" --symbols bad --symbols kernel "$kernel" "$kernel"
+run 0 "$spool2folded" "${files[@]}" --symbols bad "$kernel" "$kernel"
 equal err 'spool2folded: bad/kallsyms: no line of it is a kernel symbol; kernel frames stay addresses'
+run 0 "$spool2folded" "${files[@]}" --symbols bad --symbols kernel "$kernel"
+equal err 'spool2folded: bad/kallsyms: no line of it is a kernel symbol; not used'
+same expected out
 
 # Debug files: options replace the environment, which replaces /usr/lib/debug.
 unnamed --sysroot root --debug-dir empty
@@ -101,3 +104,7 @@ grep -qx 'named 0.0 % of frames, 0 stacks truncated' err || die "$(<err)"
 grep -q '^no symbols: /opt/demo/ladder-O2 (.*stripped.*): 1,381 samples$' err || die "$(<err)"
 run 0 "$spool2folded" -v --sysroot root --debug-dir debug --perf-map-dir nothing "$o2"
 ! grep -q '^no symbols: /opt/demo/ladder-O2' err || die "$(<err)"
+
+# A file that is no kernel: -v says what became of it.
+run 0 "$spool2folded" -v --sysroot "$FIXTURES/sysroot" --kallsyms kernel/kallsyms --vmlinux "$program" "$kernel"
+grep -q "^vmlinux: $program: " err || die "$(<err)"

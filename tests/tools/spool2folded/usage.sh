@@ -11,12 +11,12 @@ awk 'length > 79 { print; bad = 1 } END { exit bad }' out || die "--help is too 
 run 0 "$spool2folded" --version
 [[ $(head -1 out) == 'spool2folded '[0-9]*.[0-9]*.[0-9]* ]] || die "$(<out)"
 grep -qx 'spool versions read: 1 2 3 4' out || die "$(<out)"
-grep -Eqx 'optional features: (none|lzma)' out || die "$(<out)"
+grep -Eqx 'optional features: (none|[a-z]+( [a-z]+)*)' out || die "$(<out)"
 
 # Every option of --help stands in the manual page, and the other way round.
 if [ -r "$page" ]; then
     "$spool2folded" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
-    grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | sort -u >in-page
+    grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | grep -vx no-inlines | sort -u >in-page
     diff in-help in-page || die "--help (<) and spool2folded.1 (>) have different options"
 else
     echo "left out: there is no $page"
@@ -54,6 +54,20 @@ usage "--debug-dir: the name is empty" --debug-dir= in
 usage "--symbols: the name is empty" --symbols '' in
 usage "--no-symbols and --sysroot contradict each other" --no-symbols --sysroot=/ in
 usage "--no-symbols and --demangle contradict each other" --no-symbols --demangle=full in
+usage "--no-symbols and --no-inlines contradict each other" --no-inlines --no-symbols in
+usage "--no-symbols and --inlines contradict each other" --no-symbols --no-inlines --inlines in
+usage "--no-symbols and --vmlinux contradict each other" --no-symbols --vmlinux=x in
+usage "--vmlinux and --no-kernel-symbols contradict each other" --vmlinux=x --no-kernel-symbols in
+usage "--vmlinux: the name is empty" --vmlinux= in
+usage "--with-lines and --no-symbols contradict each other" --with-lines --no-symbols in
+usage "--trim-path: 'a' is not of the form OLD=NEW" --trim-path a in
+usage "--trim-path: OLD is empty in '=b'" --trim-path==b in
+# No server is known unless the user names one.
+for urls in '' ' ' unset; do
+    [ "$urls" = unset ] && unset DEBUGINFOD_URLS || export DEBUGINFOD_URLS=$urls
+    usage "--debuginfod: DEBUGINFOD_URLS names no server" --debuginfod in
+done
+usage "--no-symbols and --debuginfod contradict each other" --debuginfod --no-symbols in
 usage "--from and --to contradict each other: nothing lies from 2000000000 ns to 1000000000 ns" --from 2 --to 1s in
 usage "'-' was given more than once, but standard input can be read only once" - in -
 for pattern in 'a(' 'a[' '*('; do
@@ -70,9 +84,8 @@ usage "--skip-below: the repeats in the pattern multiply to more than 10000" \
 # Words are not abbreviated, options neither.
 usage "unknown option '--annot'" --annot in
 usage "--root: 'proc' is not one of none, process, pid, thread" --root=proc in
-# What comes with later issues is not silently ignored now.
-for options in --with-lines --inlines --no-inlines --debuginfod '--trim-path a=b' '--vmlinux f' \
-    '--gzip-level 1' --timestamps --overview --json --records --follow; do
+# What other tools have is not silently ignored.
+for options in '--gzip-level 1' --inline-locations --timestamps --overview --json --records --follow; do
     # shellcheck disable=SC2086 # several words
     usage "unknown option '${options%% *}'" $options in
 done
@@ -85,20 +98,23 @@ cp in ./--reverse
 run 0 "$spool2folded" --no-symbols --root=none -- --reverse
 equal out 'a+0x180 1'
 
-# What the user names as a folder of symbols must be one.
+# What the user names as a symbol archive must be a folder or a tar file.
 mkdir one two
 run 0 "$spool2folded" --symbols one --symbols=two in
 equal err ''
 echo >archive
 mkfifo fifo
-for case in 'absent: No such file or directory' 'archive: not a folder (unpack an archive first)' \
-    'fifo: not a folder' 'one/x: No such file or directory' 'archive/x: Not a directory'; do
+for case in 'absent: No such file or directory' 'fifo: neither a folder nor a tar file' \
+    'one/x: No such file or directory' 'archive/x: Not a directory'; do
     rm -f made
     run 1 "$spool2folded" --symbols one --symbols "${case%%:*}" -o made in
     equal out ''
     equal err "spool2folded: --symbols $case"
     [ ! -e made ] || die "a document in spite of: $case"
 done
+run 1 "$spool2folded" --symbols one --symbols archive -o made in
+[[ $(<err) == 'spool2folded: --symbols archive: '?* && $(wc -l <err) = 1 ]] || die "no tar file: $(<err)"
+[ ! -e made ] || die "a document in spite of an archive that is none"
 
 # Other folders that are none cost a warning each, however many spools there are; the environment's cost nothing.
 run 0 "$spool2folded" --sysroot absent --debug-dir absent --debug-dir one --debug-dir archive --perf-map-dir fifo in in

@@ -18,10 +18,12 @@ struct fixture {
     struct otree tree;
 };
 
+static const struct trim_list nothing_trimmed;
+
 static void begin(struct fixture *f)
 {
     stringtable_init(&f->strings);
-    mappings_init(&f->mappings, &f->strings);
+    mappings_init(&f->mappings, &f->strings, &nothing_trimmed);
     locations_init(&f->locations, &f->strings, &f->mappings);
     otree_init(&f->tree);
 }

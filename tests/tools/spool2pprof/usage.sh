@@ -18,10 +18,12 @@ refused "--labels: '' is not one of pid, tid, process, thread" --labels pid,,tid
 refused "--labels: '' is not one of pid, tid, process, thread" --labels pid,
 refused "--comment: the text is empty" --comment ''
 for option in --no-symbols --no-kernel-symbols --sysroot=/ --debug-dir=/ --symbols=/ --perf-map-dir=/ --perf-maps=all \
-    --kallsyms=x; do
+    --kallsyms=x --vmlinux=x; do
     refused "--unsymbolized and ${option%%=*} contradict each other" --unsymbolized $option
 done
 refused "--unsymbolized and --demangle contradict each other" --unsymbolized --demangle=short
+refused "--unsymbolized and --no-inlines contradict each other" --unsymbolized --no-inlines
+refused "--inline-locations and --no-inlines contradict each other" --no-inlines --inline-locations
 refused "--inline-locations and --unsymbolized contradict each other" --inline-locations --unsymbolized
 refused "--inline-locations and --no-symbols contradict each other" --inline-locations --no-symbols
 

@@ -14,7 +14,7 @@ run 0 "$spool2speedscope" --version
 
 # Every option of --help stands in the manual page, and the other way round.
 "$spool2speedscope" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
-grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | grep -vxE 'no-(overview|merge-runs)' | sort -u >in-page
+grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | grep -vxE 'no-(overview|merge-runs|inlines)' | sort -u >in-page
 diff in-help in-page || die "--help (<) and spool2speedscope.1 (>) have different options"
 
 # usage TEXT ARGS...

@@ -34,7 +34,7 @@ grep -q '"path":"/opt/demo/ladder-O2","rel":5425},"name":null,"offset":null,"fil
 for options in '--debug-dir debug' '--debug-dir empty --symbols debug'; do
     # shellcheck disable=SC2086 # several words
     run 0 "$spoolcat" --stacks --sysroot root $options "$ladder"
-    grep -q '^ *[0-9a-f]* worker+0x11 (/opt/demo/ladder-O2)$' out || die "no worker: $options"
+    grep -q '^ *[0-9a-f]* worker+0x11 (/opt/demo/ladder-O2) /[^ ]*:[0-9]*$' out || die "no worker: $options"
 done
 export SPOOL_DEBUG_DIRS=$PWD/debug
 run 0 "$spoolcat" --stacks --sysroot root "$ladder"

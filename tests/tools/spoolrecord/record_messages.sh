@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Summary, notices, losses, progress, and --pack with a spoolpack of our own.
+# Summary, notices, losses and progress.
 . "$(dirname "$0")/_common.sh"
 command -v jq >/dev/null || { echo "no jq in PATH" && exit 77; }
 
@@ -57,38 +57,6 @@ has err '^spoolrecord: profile\.spool: [0-9.]+ s, 1,234 samples, [0-9]+ B$'
 run 0 "$fake" --force sleep 0.8
 [ "$(wc -l <err)" = 1 ] || die "$(cat err)"
 
-# --pack: looked for before anything starts; beside the program first, else in PATH.
-rm -f profile.spool
-mkdir bin other
-cp "$fake" bin/spoolrecord
-plain=$(getconf PATH)
-PATH=$plain run 125 bin/spoolrecord --pack symbols touch ran
-equal err 'spoolrecord: --pack needs spoolpack, which is not installed'
-gone ran profile.spool
-cat >other/spoolpack <<'END'
-#!/bin/sh
-echo "packs $*"
-tail -1 "$4"
-exit "${PACK_STATUS:-0}"
-END
-chmod +x other/spoolpack
-PATH=$PWD/other:$plain run 6 bin/spoolrecord -q --pack symbols sh -c 'exit 6'
-equal out 'packs -o symbols -- profile.spool
-finish'
-sed 's/packs/beside packs/' other/spoolpack >bin/spoolpack
-chmod +x bin/spoolpack
-PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack symbols true
-has out '^beside packs '
-PACK_STATUS=3 run 125 bin/spoolrecord -q --force --pack symbols true
-equal err 'spoolrecord: profile.spool: symbols were not packed: spoolpack ended with status 3'
-run 125 bin/spoolrecord -q --pack symbols -o /dev/null touch ran
-equal err 'spoolrecord: /dev/null: --pack needs a regular file, which can be read again'
-FAKE_POLL='1 -2 broken' run 125 bin/spoolrecord -q --force --pack symbols sleep 0.2
-equal out ''
-PATH=$PWD/other:$plain run 127 bin/spoolrecord -q --force --pack symbols no-such-command-here
-equal out ''
-
-# On a terminal: one line that is drawn over itself and taken away.
 # Children that run already.
 sleep 60 &
 target=$!
@@ -103,6 +71,7 @@ FAKE_DESCENDANTS=2 run 0 "$fake" --force --descendants -d 0.1 -p $target
 gone_text 'run already'
 kill $target
 
+# On a terminal: one line that is drawn over itself and taken away.
 command -v script >/dev/null || { echo "no script in PATH" && exit 77; }
 sleep 100 &
 target=$!

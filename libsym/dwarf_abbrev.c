@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Parsing tables of abbreviations. */
+#include "dwarf_abbrev.h"
+
+#include "dwarf_numbers.h"
+
+#include <stdlib.h>
+
+/* Real entries have some twenty attributes; attributes without bytes must not make work out of nothing. */
+#define MAX_ATTRIBUTES 256
+
+int symint_form_size(uint16_t form, const struct abbrev_shape *shape)
+{
+    int offset_size = shape->wide ? 8 : 4;
+    switch (form) {
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const:
+        return 0;
+    case DW_FORM_data1:
+    case DW_FORM_flag:
+    case DW_FORM_ref1:
+    case DW_FORM_strx1:
+    case DW_FORM_addrx1:
+        return 1;
+    case DW_FORM_data2:
+    case DW_FORM_ref2:
+    case DW_FORM_strx2:
+    case DW_FORM_addrx2:
+        return 2;
+    case DW_FORM_strx3:
+    case DW_FORM_addrx3:
+        return 3;
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
+    case DW_FORM_ref_sup4:
+    case DW_FORM_strx4:
+    case DW_FORM_addrx4:
+        return 4;
+    case DW_FORM_data8:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_sig8:
+    case DW_FORM_ref_sup8:
+        return 8;
+    case DW_FORM_data16:
+        return 16;
+    case DW_FORM_addr:
+        return shape->address_size;
+    case DW_FORM_ref_addr:
+        return shape->version == 2 ? shape->address_size : offset_size;
+    case DW_FORM_strp:
+    case DW_FORM_line_strp:
+    case DW_FORM_strp_sup:
+    case DW_FORM_sec_offset:
+    case DW_FORM_GNU_ref_alt:
+    case DW_FORM_GNU_strp_alt:
+        return offset_size;
+    case DW_FORM_block:
+    case DW_FORM_block1:
+    case DW_FORM_block2:
+    case DW_FORM_block4:
+    case DW_FORM_exprloc:
+    case DW_FORM_string:
+    case DW_FORM_sdata:
+    case DW_FORM_udata:
+    case DW_FORM_ref_udata:
+    case DW_FORM_indirect:
+    case DW_FORM_strx:
+    case DW_FORM_addrx:
+    case DW_FORM_loclistx:
+    case DW_FORM_rnglistx:
+    case DW_FORM_GNU_addr_index:
+    case DW_FORM_GNU_str_index:
+        return -1;
+    default:
+        return -2;
+    }
+}
+
+static uint8_t kind_of(uint64_t tag)
+{
+    switch (tag) {
+    case DW_TAG_subprogram:
+        return ENTRY_FUNCTION;
+    case DW_TAG_inlined_subroutine:
+        return ENTRY_INLINED;
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+        return ENTRY_NAMESPACE;
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_interface_type:
+    case DW_TAG_enumeration_type:
+        return ENTRY_TYPE;
+    case DW_TAG_call_site:
+    case DW_TAG_GNU_call_site:
+        return ENTRY_CALL;
+    default:
+        return ENTRY_OTHER;
+    }
+}
+
+/* ---- growing ---- */
+
+struct growing {
+    struct abbrev_table *table;
+    uint32_t abbrev_room, attribute_room, attribute_count;
+    uint32_t step_room, step_count, constant_room, constant_count;
+};
+
+/* Makes room for one more of something. */
+static bool grow(void **items, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    if (*room > UINT32_MAX / 4)
+        return false;
+    uint32_t more = *room == 0 ? 128 : *room * 2;
+    void *grown = realloc(*items, more * size);
+    if (grown == NULL)
+        return false;
+    *items = grown;
+    *room = more;
+    return true;
+}
+
+static bool add_step(struct growing *g, struct abbrev *a, uint32_t fixed, uint16_t form)
+{
+    void *steps = g->table->steps;
+    bool room = grow(&steps, g->step_count, &g->step_room, sizeof(struct abbrev_step));
+    g->table->steps = steps;
+    if (room) {
+        g->table->steps[g->step_count++] =
+            (struct abbrev_step){.fixed = (uint16_t)fixed, .form = form};
+        a->step_count++;
+    }
+    return room;
+}
+
+static bool add_attribute(struct growing *g, struct abbrev_attribute attribute)
+{
+    void *attributes = g->table->attributes;
+    bool room = grow(&attributes, g->attribute_count, &g->attribute_room, sizeof(attribute));
+    g->table->attributes = attributes;
+    if (room)
+        g->table->attributes[g->attribute_count++] = attribute;
+    return room;
+}
+
+static bool add_constant(struct growing *g, int64_t constant)
+{
+    void *constants = g->table->constants;
+    bool room = grow(&constants, g->constant_count, &g->constant_room, sizeof(constant));
+    g->table->constants = constants;
+    if (room)
+        g->table->constants[g->constant_count++] = constant;
+    return room;
+}
+
+/* ---- parsing ---- */
+
+enum parsed { PARSED, PARSED_END, PARSED_DAMAGED, PARSED_NOMEM };
+
+/* The attributes of one abbreviation, and the steps over an entry of its. A form that nobody knows is no damage before
+ * an entry has it: the step over it says so. */
+static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
+                                    const struct abbrev_shape *shape, struct abbrev *a)
+{
+    uint32_t fixed = 0;
+    bool only_fixed = true; /* so far */
+    for (;;) {
+        uint64_t name = cursor_uleb(c);
+        uint64_t form = cursor_uleb(c);
+        if (c->failed)
+            return PARSED_DAMAGED;
+        if (name == 0 && form == 0)
+            break;
+        struct abbrev_attribute attribute = {.name = name <= UINT16_MAX ? (uint16_t)name : 0,
+                                             .form = form <= UINT16_MAX ? (uint16_t)form : 0};
+        if (form == DW_FORM_implicit_const) {
+            attribute.constant = g->constant_count;
+            if (!add_constant(g, cursor_sleb(c)))
+                return PARSED_NOMEM;
+        }
+        if (++a->attribute_count > MAX_ATTRIBUTES)
+            return PARSED_DAMAGED;
+        if (!add_attribute(g, attribute))
+            return PARSED_NOMEM;
+        a->has_code |= name == DW_AT_low_pc || name == DW_AT_ranges;
+        if (name == DW_AT_sibling && form == DW_FORM_ref4 && only_fixed &&
+            fixed < ABBREV_NO_SIBLING)
+            a->sibling_at = (uint8_t)fixed;
+        int size = symint_form_size(attribute.form, shape);
+        if (size >= 0) {
+            fixed += (uint32_t)size;
+            continue;
+        }
+        only_fixed = false;
+        if (!add_step(g, a, fixed, size == -2 ? UINT16_MAX : attribute.form))
+            return PARSED_NOMEM;
+        fixed = 0;
+    }
+    return fixed == 0 || add_step(g, a, fixed, 0) ? PARSED : PARSED_NOMEM;
+}
+
+static enum parsed parse_one(struct growing *g, struct symint_cursor *c,
+                             const struct abbrev_shape *shape)
+{
+    struct abbrev_table *t = g->table;
+    uint64_t code = cursor_uleb(c);
+    if (c->failed)
+        return PARSED_DAMAGED;
+    if (code == 0)
+        return PARSED_END;
+    uint64_t tag = cursor_uleb(c);
+    struct abbrev a = {.code = code,
+                       .tag = tag <= UINT16_MAX ? (uint16_t)tag : 0,
+                       .kind = kind_of(tag),
+                       .attribute = g->attribute_count,
+                       .step = g->step_count,
+                       .sibling_at = ABBREV_NO_SIBLING,
+                       .children = cursor_u8(c) != 0};
+    void *abbrevs = t->abbrevs;
+    bool room = grow(&abbrevs, t->count, &g->abbrev_room, sizeof(a));
+    t->abbrevs = abbrevs;
+    if (!room)
+        return PARSED_NOMEM;
+    enum parsed parsed = parse_attributes(g, c, shape, &a);
+    t->dense &= code == (uint64_t)t->count + 1;
+    t->abbrevs[t->count++] = a;
+    return parsed;
+}
+
+static int compare_codes(const void *a, const void *b)
+{
+    const struct abbrev *x = a;
+    const struct abbrev *y = b;
+    return (x->code > y->code) - (x->code < y->code);
+}
+
+/* The table ends by itself: its bytes are looked at in windows that grow. */
+static enum parsed parse_window(struct growing *g, const uint8_t *bytes, uint64_t size,
+                                const struct abbrev_shape *shape, uint64_t code, uint64_t *budget)
+{
+    struct symint_cursor c = {.at = bytes, .end = bytes + size};
+    enum parsed parsed = PARSED;
+    while (parsed == PARSED) {
+        parsed = parse_one(g, &c, shape);
+        if (parsed == PARSED && code != 0 && g->table->abbrevs[g->table->count - 1].code == code)
+            break;
+    }
+    *budget -= (uint64_t)(c.at - bytes);
+    return parsed;
+}
+
+static void start_over(struct growing *g)
+{
+    g->attribute_count = 0;
+    g->step_count = 0;
+    g->constant_count = 0;
+    g->table->count = 0;
+    g->table->dense = true;
+}
+
+int symint_abbrev_parse(struct symint_debug_sections *s, uint64_t offset,
+                        const struct abbrev_shape *shape, uint64_t code, uint64_t *budget,
+                        struct abbrev_table **out)
+{
+    uint64_t size = s->at[DEBUG_ABBREV].size;
+    *out = NULL;
+    if (offset >= size)
+        return 0;
+    struct growing g = {.table = calloc(1, sizeof(*g.table))};
+    if (g.table == NULL)
+        return SYM_ERR_NOMEM;
+    enum parsed parsed = PARSED_DAMAGED;
+    for (uint64_t window = 4096;; window *= 8) {
+        uint64_t n = window < size - offset ? window : size - offset;
+        n = n < *budget ? n : *budget;
+        const uint8_t *bytes = symint_debug_bytes(s, DEBUG_ABBREV, offset, n);
+        start_over(&g);
+        if (bytes == NULL)
+            break;
+        parsed = parse_window(&g, bytes, n, shape, code, budget);
+        if (parsed != PARSED_DAMAGED || n < window)
+            break;
+    }
+    if (parsed == PARSED_DAMAGED || parsed == PARSED_NOMEM) {
+        symint_abbrev_free(g.table);
+        return parsed == PARSED_NOMEM ? SYM_ERR_NOMEM : 0;
+    }
+    if (!g.table->dense)
+        qsort(g.table->abbrevs, g.table->count, sizeof(*g.table->abbrevs), compare_codes);
+    g.table->offset = offset;
+    g.table->bytes = sizeof(*g.table) + g.abbrev_room * sizeof(struct abbrev) +
+                     g.attribute_room * sizeof(struct abbrev_attribute) +
+                     g.step_room * sizeof(struct abbrev_step) + g.constant_room * sizeof(int64_t);
+    *out = g.table;
+    return 0;
+}
+
+void symint_abbrev_free(struct abbrev_table *t)
+{
+    if (t == NULL)
+        return;
+    free(t->abbrevs);
+    free(t->attributes);
+    free(t->steps);
+    free(t->constants);
+    free(t);
+}
+
+const struct abbrev *symint_abbrev_search(const struct abbrev_table *t, uint64_t code)
+{
+    size_t low = 0;
+    size_t high = t->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->abbrevs[middle].code < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->count && t->abbrevs[low].code == code ? &t->abbrevs[low] : NULL;
+}

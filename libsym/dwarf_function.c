@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: MIT */
+/* Passes over a unit's entries: one for functions, and one for what is inlined in a function. Depth is counted, never
+ * recursed into. */
+#include "dwarf_function.h"
+
+#include "dwarf_numbers.h"
+
+#include <stdlib.h>
+
+#define FEW 48      /* ranges that are sorted by insertion */
+#define MEDIUM 4096 /* above this a radix sort is faster */
+
+/* A function may be read once for itself and once for each function it is in. More often than this is no real unit. */
+#define MAX_PASSES 64
+
+/* ---- ranges that were found ---- */
+
+struct found_range {
+    uint64_t start, end;
+    uint32_t owner;
+};
+
+struct found {
+    struct found_range *items;
+    size_t count, capacity;
+    bool unsorted;
+};
+
+static int add_found(struct found *f, const struct symint_code_range *r, uint32_t owner)
+{
+    if (f->count == f->capacity) {
+        size_t capacity = f->capacity == 0 ? 64 : f->capacity * 2;
+        struct found_range *items = realloc(f->items, capacity * sizeof(*items));
+        if (items == NULL)
+            return SYM_ERR_NOMEM;
+        f->items = items;
+        f->capacity = capacity;
+    }
+    f->unsorted |= f->count > 0 && r->start < f->items[f->count - 1].start;
+    f->items[f->count++] = (struct found_range){.start = r->start, .end = r->end, .owner = owner};
+    return 0;
+}
+
+/* Of one start the entry that comes later, which is the deeper one, wins. */
+static int compare_found(const void *a, const void *b)
+{
+    const struct found_range *x = a;
+    const struct found_range *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->owner > y->owner) - (x->owner < y->owner);
+}
+
+/* Few and nearly in order: most functions have no more. */
+static void sort_few(struct found_range *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct found_range item = items[i];
+        size_t k = i;
+        for (; k > 0 && compare_found(&item, &items[k - 1]) < 0; k--)
+            items[k] = items[k - 1];
+        items[k] = item;
+    }
+}
+
+/* Stable, and owners ascend in the order in which ranges are found. */
+static int sort_many(struct found_range *items, size_t count)
+{
+    struct symint_pair *order = malloc(count * sizeof(*order));
+    struct found_range *copy = malloc(count * sizeof(*copy));
+    int rc = order == NULL || copy == NULL ? SYM_ERR_NOMEM : 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        order[i] = (struct symint_pair){.key = items[i].start, .value = (uint32_t)i};
+    if (rc == 0)
+        rc = symint_sort_pairs(order, (uint32_t)count);
+    if (rc == 0) {
+        memcpy(copy, items, count * sizeof(*copy));
+        for (size_t i = 0; i < count; i++)
+            items[i] = copy[order[i].value];
+    }
+    free(order);
+    free(copy);
+    return rc;
+}
+
+static int sort_found(struct found *f)
+{
+    if (!f->unsorted)
+        return 0;
+    if (f->count > MEDIUM)
+        return sort_many(f->items, f->count);
+    if (f->count > FEW)
+        qsort(f->items, f->count, sizeof(*f->items), compare_found);
+    else
+        sort_few(f->items, f->count);
+    return 0;
+}
+
+static int flatten(struct found *f, struct symint_segments *out)
+{
+    struct symint_sweep sweep;
+    if (f->count == 0)
+        return 0;
+    int rc = sort_found(f);
+    if (rc == 0)
+        rc = symint_sweep_start(&sweep, out, f->count);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < f->count; i++)
+        symint_sweep_push(&sweep, f->items[i].start, f->items[i].end, f->items[i].owner);
+    symint_sweep_finish(&sweep);
+    symint_segments_settle(out);
+    return 0;
+}
+
+/* ---- walking ---- */
+
+struct walk {
+    struct dwarf_unit *u;
+    struct unit_index *x;
+    const struct abbrev_table *abbrevs;
+    struct symint_cursor c;
+    const uint8_t *base;      /* of the unit */
+    struct range_list ranges; /* of the entry at hand */
+};
+
+static uint32_t offset_in_unit(const struct walk *w, const uint8_t *at)
+{
+    return (uint32_t)(at - w->base);
+}
+
+/* Where the entry's next sibling is, if it says so in the usual way; else NULL. `attributes` is where they begin. */
+static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a,
+                                 const uint8_t *attributes)
+{
+    uint32_t offset;
+    if (a->sibling_at == ABBREV_NO_SIBLING ||
+        (size_t)(w->c.end - attributes) < (size_t)a->sibling_at + sizeof(offset))
+        return NULL;
+    memcpy(&offset, attributes + a->sibling_at, sizeof(offset));
+    if (w->c.swap)
+        offset = __builtin_bswap32(offset);
+    /* Never backwards: every step of a walk goes on. */
+    if (offset > w->u->end - w->u->offset || w->base + offset < w->c.at)
+        return NULL;
+    return w->base + offset;
+}
+
+/* What the passes want of an entry. */
+struct seen {
+    struct dwarf_extent extent;
+    struct dwarf_value origin;
+    uint32_t call_file, call_line, call_column;
+    bool has_call_file;
+};
+
+static uint32_t clamp(uint64_t number)
+{
+    return number > UINT32_MAX ? 0 : (uint32_t)number;
+}
+
+static void read_entry(struct walk *w, const struct abbrev *a, struct seen *seen)
+{
+    const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
+    memset(seen, 0, sizeof(*seen));
+    for (unsigned i = 0; i < a->attribute_count && !w->c.failed; i++, attribute++) {
+        struct dwarf_value v;
+        symint_value_read(&w->c, w->u, attribute, &v);
+        switch (attribute->name) {
+        case DW_AT_low_pc:
+            seen->extent.low = v;
+            break;
+        case DW_AT_high_pc:
+            seen->extent.high = v;
+            break;
+        case DW_AT_ranges:
+            seen->extent.ranges = v;
+            break;
+        case DW_AT_abstract_origin:
+            seen->origin = v;
+            break;
+        case DW_AT_call_file:
+            seen->call_file = clamp(v.number);
+            seen->has_call_file = true;
+            break;
+        case DW_AT_call_line:
+            seen->call_line = clamp(v.number);
+            break;
+        case DW_AT_call_column:
+            seen->call_column = clamp(v.number);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* Reads the ranges of an entry into w->ranges. */
+static int read_ranges(struct walk *w, const struct seen *seen)
+{
+    struct unit_index *x = w->x;
+    uint64_t left = x->work < x->budget ? x->budget - x->work : 0;
+    uint64_t budget = left;
+    w->ranges.count = 0;
+    int rc = symint_ranges_read(w->u, &seen->extent, &w->ranges, &budget);
+    x->work += left - budget;
+    return rc;
+}
+
+/* ---- the functions ---- */
+
+struct function_list {
+    uint32_t *entries;
+    uint32_t count, capacity;
+    struct found found;
+};
+
+static int add_function(struct walk *w, struct function_list *l, const struct abbrev *a,
+                        uint32_t entry)
+{
+    struct seen seen;
+    read_entry(w, a, &seen);
+    int rc = read_ranges(w, &seen);
+    if (rc != 0 || w->ranges.count == 0)
+        return rc;
+    if (l->count == l->capacity) {
+        uint32_t capacity = l->capacity == 0 ? 64 : l->capacity * 2;
+        uint32_t *entries = realloc(l->entries, capacity * sizeof(*entries));
+        if (entries == NULL)
+            return SYM_ERR_NOMEM;
+        l->entries = entries;
+        l->capacity = capacity;
+    }
+    l->entries[l->count] = entry;
+    for (size_t i = 0; i < w->ranges.count && rc == 0; i++)
+        rc = add_found(&l->found, &w->ranges.ranges[i], l->count);
+    l->count++;
+    return rc;
+}
+
+/* Goes over all entries from the root on. Without `deep`, functions are passed by: those in them are seldom asked for,
+ * and most bytes of a unit are there. */
+static int walk_functions(struct walk *w, struct function_list *l, bool deep)
+{
+    uint64_t depth = 0;
+    uint64_t function_depth = 0; /* of the outermost function that we are in; 0: in none */
+    int rc = 0;
+    while (rc == 0 && w->c.at < w->c.end && !w->c.failed) {
+        uint32_t entry = offset_in_unit(w, w->c.at);
+        uint64_t code = cursor_uleb(&w->c);
+        if (code == 0) {
+            if (depth <= 1)
+                break;
+            depth--;
+            function_depth = depth < function_depth ? 0 : function_depth;
+            continue;
+        }
+        const struct abbrev *a = abbrev_find(w->abbrevs, code);
+        if (a == NULL) {
+            cursor_fail(&w->c);
+            break;
+        }
+        const uint8_t *attributes = w->c.at;
+        if (a->kind == ENTRY_FUNCTION && a->has_code)
+            rc = add_function(w, l, a, entry);
+        else
+            entry_skip(&w->c, w->abbrevs, a);
+        if (!a->children) {
+            if (depth == 0)
+                break; /* a root alone */
+            continue;
+        }
+        const uint8_t *sibling = NULL;
+        if (a->kind == ENTRY_FUNCTION
+                ? !deep
+                : a->kind == ENTRY_CALL || (function_depth == 0 && a->kind != ENTRY_NAMESPACE))
+            sibling = depth > 0 ? sibling_of(w, a, attributes) : NULL;
+        if (sibling != NULL) {
+            w->x->complete &= a->kind != ENTRY_FUNCTION;
+            w->c.at = sibling;
+            continue;
+        }
+        depth++;
+        if (a->kind == ENTRY_FUNCTION && function_depth == 0)
+            function_depth = depth;
+    }
+    w->x->broken = w->c.failed;
+    return rc;
+}
+
+static int start_walk(struct dwarf_unit *u, struct unit_index *x, uint64_t entry, struct walk *w)
+{
+    int rc;
+    *w = (struct walk){.u = u, .x = x};
+    if (!symint_unit_enter(u, u->offset + entry, &w->c, &rc)) {
+        w->c = (struct symint_cursor){.at = NULL, .end = NULL};
+        return rc;
+    }
+    /* Trees of functions are read for one address each. */
+    symint_ranges_allow(u->main, false, entry == u->header_size ? u->end - u->offset : 0);
+    if (u->file != u->main)
+        symint_ranges_allow(u->file, false, entry == u->header_size ? u->end - u->offset : 0);
+    w->base = w->c.end - (u->end - u->offset);
+    w->abbrevs = u->abbrevs;
+    return 0;
+}
+
+static void free_trees(struct unit_index *x)
+{
+    for (uint32_t i = 0; i < x->function_count; i++)
+        free(x->trees[i]);
+    free(x->trees);
+    x->trees = NULL;
+}
+
+void symint_functions_free(struct unit_index *x)
+{
+    if (x == NULL)
+        return;
+    free_trees(x);
+    free(x->entries);
+    symint_segments_free(&x->segments);
+    free(x);
+}
+
+static uint64_t index_bytes(const struct unit_index *x)
+{
+    return sizeof(*x) + (uint64_t)x->segments.count * 12 + (uint64_t)x->function_count * 12;
+}
+
+void symint_functions_trim(struct dwarf_unit *u)
+{
+    struct unit_index *x = u->index;
+    if (x == NULL ||
+        x->bytes <= 2 * index_bytes(x)) /* going over all functions takes longer than a lookup */
+        return;
+    for (uint32_t i = 0; i < x->function_count; i++) {
+        free(x->trees[i]);
+        x->trees[i] = NULL;
+    }
+    x->bytes = index_bytes(x);
+    x->work = u->end - u->offset; /* as when it was new */
+}
+
+int symint_functions_read(struct dwarf_unit *u)
+{
+    struct walk w;
+    struct function_list l = {0};
+    bool deep = u->index != NULL;
+    struct unit_index *x = calloc(1, sizeof(*x));
+    if (x == NULL)
+        return SYM_ERR_NOMEM;
+    uint64_t size = u->end - u->offset;
+    const struct symint_debug_sections *s = &u->main->sections;
+    x->budget = MAX_PASSES * size +
+                8 * (s->at[DEBUG_RANGES].size + u->file->sections.at[DEBUG_RNGLISTS].size);
+    x->work = size + (deep ? u->index->work : 0);
+    x->complete = true;
+    int rc = start_walk(u, x, u->header_size, &w);
+    if (rc == 0)
+        rc = walk_functions(&w, &l, deep);
+    if (rc == 0)
+        rc = flatten(&l.found, &x->segments);
+    if (rc == 0) {
+        x->trees = calloc((size_t)l.count + 1, sizeof(struct function_tree *));
+        rc = x->trees == NULL ? SYM_ERR_NOMEM : 0;
+    }
+    symint_ranges_free(&w.ranges);
+    free(l.found.items);
+    x->entries = l.entries;
+    x->function_count = rc == 0 ? l.count : 0;
+    x->bytes = index_bytes(x);
+    if (rc != 0) {
+        symint_functions_free(x);
+        return rc;
+    }
+    symint_functions_free(u->index);
+    u->index = x;
+    return 0;
+}
+
+/* ---- one function ---- */
+
+/* A node whose entry is open, and the depth of its children. */
+struct open_node {
+    uint64_t depth;
+    uint32_t node;
+};
+
+/* A tree that is being read, in scratch memory. */
+struct growing_tree {
+    struct function_scratch *scratch;
+    uint32_t node_count;
+    struct found found; /* its items are the scratch's */
+    size_t open_count;
+    size_t piece_count; /* of the function: the first items that were found */
+};
+
+static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, const struct seen *seen)
+{
+    struct function_scratch *s = g->scratch;
+    if (g->node_count == s->node_capacity) {
+        uint32_t capacity = s->node_capacity == 0 ? 256 : s->node_capacity * 2;
+        struct function_node *nodes = realloc(s->nodes, capacity * sizeof(*nodes));
+        if (nodes == NULL)
+            return SYM_ERR_NOMEM;
+        s->nodes = nodes;
+        s->node_capacity = capacity;
+    }
+    s->nodes[g->node_count] = (struct function_node){
+        .entry = entry,
+        .parent = g->open_count > 0 ? s->open[g->open_count - 1].node : FUNCTION_NO_NODE,
+        .origin_kind = (uint8_t)seen->origin.kind,
+        .origin = seen->origin.number,
+        .call_file = seen->call_file,
+        .has_call_file = seen->has_call_file,
+        .call_line = seen->call_line,
+        .call_column = seen->call_column,
+    };
+    for (size_t i = 0; i < w->ranges.count; i++) {
+        int rc = add_found(&g->found, &w->ranges.ranges[i], g->node_count);
+        if (rc != 0)
+            return rc;
+    }
+    if (g->node_count++ == 0)
+        g->piece_count = w->ranges.count;
+    return 0;
+}
+
+static int open_node(struct growing_tree *g, uint64_t depth, uint32_t node)
+{
+    struct function_scratch *s = g->scratch;
+    if (g->open_count == s->open_capacity) {
+        size_t capacity = s->open_capacity == 0 ? 64 : s->open_capacity * 2;
+        struct open_node *open = realloc(s->open, capacity * sizeof(*open));
+        if (open == NULL)
+            return SYM_ERR_NOMEM;
+        s->open = open;
+        s->open_capacity = capacity;
+    }
+    s->open[g->open_count++] = (struct open_node){.depth = depth, .node = node};
+    return 0;
+}
+
+/* Goes over the entries in a function. What is in a function or type in it is another function's. */
+static int walk_tree(struct walk *w, struct growing_tree *g)
+{
+    uint64_t depth = 0;
+    uint64_t other_depth =
+        0; /* of the outermost function or type in this one that we are in; 0: in none */
+    int rc = 0;
+    while (rc == 0 && w->c.at < w->c.end && !w->c.failed) {
+        uint32_t entry = offset_in_unit(w, w->c.at);
+        uint64_t code = cursor_uleb(&w->c);
+        if (code == 0) {
+            if (depth <= 1)
+                break;
+            depth--;
+            other_depth = depth < other_depth ? 0 : other_depth;
+            while (g->open_count > 0 && g->scratch->open[g->open_count - 1].depth > depth)
+                g->open_count--;
+            continue;
+        }
+        const struct abbrev *a = abbrev_find(w->abbrevs, code);
+        if (a == NULL) {
+            cursor_fail(&w->c);
+            break;
+        }
+        const uint8_t *attributes = w->c.at;
+        bool node = depth == 0 || (a->kind == ENTRY_INLINED && a->has_code && other_depth == 0);
+        if (node) {
+            struct seen seen;
+            read_entry(w, a, &seen);
+            rc = read_ranges(w, &seen);
+            node = w->ranges.count > 0;
+            if (rc == 0 && node)
+                rc = add_node(w, g, entry, &seen);
+        } else {
+            entry_skip(&w->c, w->abbrevs, a);
+        }
+        if (!a->children) {
+            if (depth == 0)
+                break;
+            continue;
+        }
+        bool other = depth > 0 &&
+                     (a->kind == ENTRY_FUNCTION || a->kind == ENTRY_TYPE || a->kind == ENTRY_CALL);
+        const uint8_t *sibling = other ? sibling_of(w, a, attributes) : NULL;
+        if (sibling != NULL) {
+            w->c.at = sibling;
+            continue;
+        }
+        depth++;
+        if (other && other_depth == 0)
+            other_depth = depth;
+        if (rc == 0 && node)
+            rc = open_node(g, depth, g->node_count - 1);
+    }
+    w->x->work += (uint64_t)(w->c.at - w->base);
+    return rc;
+}
+
+/* Flattens what was found into the scratch's segments. */
+static int flatten_scratch(struct growing_tree *g)
+{
+    struct function_scratch *s = g->scratch;
+    size_t n = g->found.count;
+    if (n > s->segment_capacity) {
+        symint_segments_free(&s->segments);
+        free(s->stack);
+        s->segment_capacity = 0;
+        s->segments.start = malloc((4 * n + 1) * sizeof(*s->segments.start));
+        s->segments.owner = malloc((4 * n + 1) * sizeof(*s->segments.owner));
+        s->stack = malloc((2 * n + 1) * sizeof(*s->stack));
+        if (s->segments.start == NULL || s->segments.owner == NULL || s->stack == NULL)
+            return SYM_ERR_NOMEM;
+        s->segment_capacity = 2 * n;
+    }
+    struct symint_sweep sweep = {.out = &s->segments, .stack = s->stack};
+    s->segments.count = 0;
+    for (size_t i = 0; i < n; i++)
+        symint_sweep_push(&sweep, g->found.items[i].start, g->found.items[i].end,
+                          g->found.items[i].owner);
+    symint_sweep_advance(&sweep, UINT64_MAX);
+    return 0;
+}
+
+/* The tree in one piece of memory of its size. */
+static struct function_tree *settle_tree(const struct growing_tree *g,
+                                         const struct symint_code_range *pieces, uint64_t *bytes)
+{
+    const struct function_scratch *s = g->scratch;
+    size_t nodes = g->node_count * sizeof(struct function_node);
+    size_t starts = s->segments.count * sizeof(uint64_t);
+    size_t ranges = g->piece_count * sizeof(*pieces);
+    size_t owners = s->segments.count * sizeof(uint32_t);
+    size_t size = sizeof(struct function_tree) + nodes + starts + ranges + owners;
+    struct function_tree *t = malloc(size);
+    if (t == NULL)
+        return NULL;
+    void *at = t + 1; /* in order of alignment */
+    t->node_count = g->node_count;
+    t->nodes = at;
+    memcpy(t->nodes, s->nodes, nodes);
+    at = t->nodes + g->node_count;
+    t->segments.count = s->segments.count;
+    t->segments.start = at;
+    memcpy(t->segments.start, s->segments.start, starts);
+    at = t->segments.start + s->segments.count;
+    t->piece_count = (uint32_t)g->piece_count;
+    t->pieces = at;
+    memcpy(t->pieces, pieces, ranges);
+    at = t->pieces + g->piece_count;
+    t->segments.owner = at;
+    memcpy(t->segments.owner, s->segments.owner, owners);
+    *bytes += size;
+    return t;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const struct symint_code_range *x = a;
+    const struct symint_code_range *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+/* Pieces of one function do not overlap; where hostile ones do, they are one, so that a search finds who has an address. */
+static void join_pieces(struct range_list *l)
+{
+    size_t count = 1;
+    for (size_t i = 1; i < l->count; i++) {
+        struct symint_code_range *last = &l->ranges[count - 1];
+        if (l->ranges[i].start >= last->end)
+            l->ranges[count++] = l->ranges[i];
+        else if (l->ranges[i].end > last->end)
+            last->end = l->ranges[i].end;
+    }
+    l->count = count;
+}
+
+/* In order of their starts. */
+static int copy_pieces(struct growing_tree *g, struct range_list *l)
+{
+    int rc = 0;
+    l->count = 0;
+    for (size_t i = 0; i < g->piece_count && rc == 0; i++)
+        rc = symint_ranges_add(l, g->found.items[i].start, g->found.items[i].end);
+    if (rc == 0 && l->count > 1) {
+        qsort(l->ranges, l->count, sizeof(*l->ranges), compare_pieces);
+        join_pieces(l);
+        g->piece_count = l->count;
+    }
+    return rc;
+}
+
+/* Reads the tree of a function. 0 with *out, NULL: there is nothing of it after all. */
+static int read_tree(struct dwarf_unit *u, struct function_scratch *s, uint32_t entry,
+                     struct function_tree **out)
+{
+    struct walk w;
+    struct growing_tree g = {.scratch = s,
+                             .found = {.items = s->found, .capacity = s->found_capacity}};
+    *out = NULL;
+    int rc = start_walk(u, u->index, entry, &w);
+    w.ranges = s->ranges;
+    if (rc == 0 && w.base != NULL) {
+        u->index->work -= entry; /* walk_tree counts from the unit's start */
+        rc = walk_tree(&w, &g);
+    }
+    s->ranges = w.ranges;
+    if (rc == 0)
+        rc = copy_pieces(&g, &s->ranges);
+    if (rc == 0)
+        rc = sort_found(&g.found);
+    s->found = g.found.items;
+    s->found_capacity = g.found.capacity;
+    if (rc == 0)
+        rc = flatten_scratch(&g);
+    if (rc != 0 || g.node_count == 0)
+        return rc;
+    *out = settle_tree(&g, s->ranges.ranges, &u->index->bytes);
+    return *out == NULL ? SYM_ERR_NOMEM : 0;
+}
+
+void symint_function_scratch_free(struct function_scratch *s)
+{
+    free(s->nodes);
+    free(s->found);
+    free(s->open);
+    free(s->stack);
+    symint_segments_free(&s->segments);
+    symint_ranges_free(&s->ranges);
+    *s = (struct function_scratch){0};
+}
+
+int symint_function_find(struct dwarf_unit *u, struct function_scratch *scratch, uint64_t vaddr,
+                         bool thorough, struct function_tree **out)
+{
+    *out = NULL;
+    uint32_t function = symint_segments_find(&u->index->segments, vaddr);
+    if (function == SYMINT_NO_OWNER && !u->index->complete && thorough) {
+        int rc = symint_functions_read(u);
+        if (rc != 0)
+            return rc;
+        function = symint_segments_find(&u->index->segments, vaddr);
+    }
+    if (function == SYMINT_NO_OWNER)
+        return 0;
+    struct unit_index *x = u->index;
+    if (x->trees[function] == NULL) {
+        if (x->work >= x->budget)
+            return 0;
+        int rc = read_tree(u, scratch, x->entries[function], &x->trees[function]);
+        if (rc != 0)
+            return rc;
+    }
+    *out = x->trees[function];
+    return 0;
+}

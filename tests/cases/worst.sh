@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The worst shapes that inputs can have (ARCHITECTURE.md, "Worst shapes"), in two sizes of one to four: the larger one
+# may take a little more than four times the processor's time and the memory, where n^2 would be sixteen times.
+# SIZE=N, by hand, makes all of them N times as large; VERBOSE=1 prints what was measured.
+set -u
+export LC_ALL=C
+worst=$BUILD/tests/spoolworst
+size=${SIZE:-1}
+mkdir -p root maps
+
+die() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# cost COMMAND...: runs it, and says on descriptor 3 how many ms of the processor and KiB of memory it took.
+cat >cost.c <<'END'
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long ms(struct timeval t)
+{
+    return t.tv_sec * 1000 + t.tv_usec / 1000;
+}
+int main(int argc, char **argv)
+{
+    struct rusage usage;
+    int status;
+    pid_t pid = fork();
+
+    if (argc < 2 || pid < 0)
+        return 125;
+    if (pid == 0) {
+        execvp(argv[1], argv + 1);
+        _exit(127);
+    }
+    if (wait4(pid, &status, 0, &usage) != pid)
+        return 125;
+    dprintf(3, "%ld %ld\n", ms(usage.ru_utime) + ms(usage.ru_stime), usage.ru_maxrss);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 124;
+}
+END
+"$CC" -O1 -o cost cost.c || die "$CC"
+
+# Makes the input of a shape, and what lies beside it.
+make_input() { # SHAPE N
+    case $1 in
+    mapped) "$worst" perf-map "$2" >maps/perf-40.map ;;
+    kernel-frames) "$worst" kallsyms "$2" >kallsyms ;;
+    shared-ranges | nested-abbrevs | shared-lines | many-pieces)
+        "$worst" "$1" "$2" >program.s || return 1
+        "$CC" -nostdlib -static -Wl,-Ttext=0x401000 -Wl,-z,noseparate-code -Wl,--build-id=none \
+            -o root/program program.s || return 1
+        set -- of-program "$2"
+        ;;
+    esac
+    "$worst" "$1" "$2" >input
+}
+
+measure() { # SHAPE N COMMAND...: its cost
+    local shape=$1
+    make_input "$shape" "$2" || return 1
+    shift 2
+    set -- "$BIN/$1" "${@:2}" --sysroot root --perf-map-dir maps --quiet
+    [ "$shape" != kernel-frames ] || set -- "$@" --kallsyms kallsyms
+    ./cost "$@" input 3>&1 >output 2>messages
+}
+
+# grows SHAPE N COMMAND...: fails when N times four takes more than it should, twice in a row: machines are busy.
+grows() {
+    local shape=$1 n=$(($2 * size)) few many try
+    shift 2
+    # A sanitizer makes all of it slower, and memory mean nothing.
+    [ -z "${SANITIZE_FLAGS-}" ] || n=$((n / 5))
+    for try in 1 2; do
+        few=$(measure "$shape" $n "$@") || die "$shape $n: $* ($(head -3 messages))"
+        many=$(measure "$shape" $((4 * n)) "$@") || die "$shape $((4 * n)): $* ($(head -3 messages))"
+        [ -z "${VERBOSE-}" ] || echo "$shape $n $*: ms, KiB: $few, of four times as much: $many"
+        if [ "${many% *}" -le $((8 * ${few% *} + 150)) ] &&
+            { [ -n "${SANITIZE_FLAGS-}" ] || [ "${many#* }" -le $((6 * ${few#* } + 16384)) ]; }; then
+            return
+        fi
+    done
+    die "$shape $n: $*: ms, KiB: $few, of four times as much: $many"
+}
+
+grows deep 20000 spool2folded
+grows renamed 2000 spool2pprof
+grows recursive 20000 spool2folded
+grows nested 15000 spool2folded
+grows retired 15000 spool2folded
+grows replaced 10000 spool2pprof
+grows ended 10000 spool2folded
+grows long-path 1000 spool2folded
+grows long-name 3000 spool2pprof --frame-filter n
+grows jit 15000 spool2folded
+grows thread-renamed 10000 spool2speedscope
+grows thread-numbers 10000 spool2pprof
+grows processes 5000 spool2speedscope
+grows notes 8000 spool2folded
+grows python 15000 spool2folded
+grows ksymbols 8000 spool2folded
+grows kernel-modules 8000 spool2folded
+grows backwards 40000 spool2speedscope
+grows far-apart 20000 spool2speedscope
+grows gaps 40000 spool2speedscope
+grows mapped 15000 spool2folded
+grows kernel-frames 15000 spool2folded
+grows shared-ranges 3000 spool2pprof
+grows nested-abbrevs 3000 spool2pprof
+grows shared-lines 2000 spool2pprof
+grows many-pieces 8000 spool2pprof
