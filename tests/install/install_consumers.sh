@@ -59,7 +59,7 @@ check_run() { # spool|record|sym PROGRAM [static]
     fi
     case "${3:-shared}" in
     static) ! grep "lib$1\.so" <<<"$needed" || die "$2 is not static" ;;
-    shared) grep -q "lib$1\.so\.0" <<<"$needed" || die "$2 does not load lib$1.so.0" ;;
+    shared) grep -q "lib$1\.so\.1" <<<"$needed" || die "$2 does not load lib$1.so.1" ;;
     esac
 }
 
