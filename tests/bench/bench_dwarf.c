@@ -12,6 +12,8 @@
  *                          (sorted_ns, shuffled_ns, single_ns by sym_resolve) and of as many others,
  *                          for which the tables are there but no answer is (other_many_ns,
  *                          other_single_ns); frames and checksum tell what the first pass has found
+ *   read FILE              the loop beside it: reads the debug sections into fresh memory and adds up
+ *                          their bytes
  */
 #include <elf.h>
 #include <errno.h>
@@ -105,6 +107,32 @@ static void find_text(struct image *f, const Elf64_Ehdr *h)
             return;
     }
     die(f->path, "no .text");
+}
+
+/* Returns the sum of the bytes, so that they are looked at; *size is how many they are. */
+static uint64_t read_debug_sections(const struct image *f, const Elf64_Ehdr *h, uint64_t *size)
+{
+    Elf64_Shdr names, section;
+    char name[7];
+    uint64_t sum = 0;
+
+    *size = 0;
+    read_at(f, &names, sizeof names, h->e_shoff + (uint64_t)h->e_shstrndx * sizeof names);
+    for (unsigned i = 1; i < h->e_shnum; i++) {
+        uint8_t *bytes;
+
+        read_at(f, &section, sizeof section, h->e_shoff + i * sizeof section);
+        read_at(f, name, sizeof name, names.sh_offset + section.sh_name);
+        if (memcmp(name, ".debug_", sizeof name) != 0)
+            continue;
+        bytes = need(malloc(section.sh_size + 1));
+        read_at(f, bytes, section.sh_size, section.sh_offset);
+        for (uint64_t at = 0; at < section.sh_size; at++)
+            sum += bytes[at];
+        *size += section.sh_size;
+        free(bytes);
+    }
+    return sum;
 }
 
 static struct image open_image(const char *path)
@@ -402,10 +430,22 @@ static void run_passes(const char *path)
     sym_context_free(c);
 }
 
+static void run_read(const char *path)
+{
+    struct image f = open_image(path);
+    uint64_t size, sum;
+    Elf64_Ehdr h;
+    double begin = now();
+
+    read_at(&f, &h, sizeof h, 0);
+    sum = read_debug_sections(&f, &h, &size);
+    printf("seconds %.5f bytes %" PRIu64 " checksum %" PRIx64 "\n", now() - begin, size, sum);
+}
+
 static _Noreturn void usage(void)
 {
     fputs("usage: bench_dwarf addresses|offsets FILE N SEED\n"
-          "       bench_dwarf answer|passes FILE\n",
+          "       bench_dwarf answer|passes|read FILE\n",
           stderr);
     exit(2);
 }
@@ -417,6 +457,8 @@ int main(int argc, char **argv)
                      argv[1][0] == 'o');
     else if (argc == 3 && strcmp(argv[1], "answer") == 0)
         run_answer(argv[2]);
+    else if (argc == 3 && strcmp(argv[1], "read") == 0)
+        run_read(argv[2]);
     else if (argc == 3 && strcmp(argv[1], "passes") == 0)
         run_passes(argv[2]);
     else

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154 # sourced by run, whose variables it uses
 # The part of tests/bench/run that measures libsym on debug information (bench_dwarf.c), of cppcheck and the SQLite shell
-# built by dwarf_programs, which takes ten minutes once. Not run by itself, and only with PARTS=dwarf.
+# built by dwarf_programs, which takes ten minutes once. Not run by itself; without PARTS=dwarf only where that has
+# been done.
 #   DWARF_PROGRAM=FILE  another program than cppcheck; an ELF file with .debug_info
 #   DWARF_SPOOL="..."   options for spoolgen, for another spool to be converted than one of 10 million samples on 8,000
 #                       stacks of 19 frames
@@ -71,6 +72,7 @@ measure_dwarf() {
         dwarf_binutils $order "$dwarf_program" "$work/$order"
         loop "$order-passes" "$bin/bench_dwarf" passes "$dwarf_program" <"$work/$order"
     done
+    loop dwarf-read "$bin/bench_dwarf" read "$dwarf_program"
     loop few-passes "$bin/bench_dwarf" passes "$dwarf_program" <"$work/few"
     loop packed-passes "$bin/bench_dwarf" passes "$work/packed" <"$work/few"
     if [ -s "$work/small" ]; then
@@ -173,6 +175,8 @@ report_dwarf() {
     dwarf_limit "one address at a time, random, asked before" "$(dwarf_number shuffled-passes single_ns 0.001)" us "<=" 2.5
     dwarf_limit "one address at a time, random, new" "$(dwarf_number shuffled-passes other_single_ns 0.001)" us "<=" 2.5
     dwarf_limit "SQLite shell, $dwarf_small addresses" "$(dwarf_number small-passes seconds 1)" s "<=" 0.025
+    dwarf_limit "$dwarf_many addresses, random / reading the debug sections and adding up their bytes" \
+        "$(awk -v a="$(seconds shuffled-passes)" -v b="$(seconds dwarf-read)" 'BEGIN { print a / b }')" x "<=" 10
     dwarf_limit "packed by zlib: more, for each 130 MB" "$(awk -v a="$(seconds packed-passes)" -v b="$(seconds few-passes)" \
         -v mb="$dwarf_debug_mb" 'BEGIN { print (a - b) / mb * 130 }')" s "<=" 0.4
     for tool in spool2folded spool2pprof spool2speedscope; do

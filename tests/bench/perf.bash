@@ -37,8 +37,15 @@ measure_perf() {
     tool perf "$work/perf.folded" sh -c "perf script -i '$perf_folder/perf.data' -F $perf_fields 2>/dev/null |
         '$bin/perf_text' fold"
     tool perf-folded "$work/ours.folded" "$bin/spool2folded" --quiet "$perf_folder/samples.spool"
-    [ ! -x "$bin/spool2pprof" ] ||
-        tool perf-pprof "$work/ours.pb.gz" "$bin/spool2pprof" --quiet "$perf_folder/samples.spool"
+    tool perf-stats "$work/perf.stats" sh -c "perf report --stats -i '$perf_folder/perf.data' 2>/dev/null"
+    tool perf-summary "$work/ours.summary" "$bin/spoolcat" --summary --quiet "$perf_folder/samples.spool"
+    if [ -x "$bin/spool2pprof" ]; then
+        tool perf-pprof "$work/ours.pb.gz" "$bin/spool2pprof" --quiet -o - "$perf_folder/samples.spool"
+        # Nothing that is packaged converts to this format. This one reads and writes it, the same profile.
+        ! command -v go >/dev/null || tool perf-go /dev/null go tool pprof -symbolize=none -proto -output "$work/go.pb.gz" "$work/ours.pb.gz"
+    fi
+    [ ! -x "$bin/spool2speedscope" ] || tool perf-script "$work/perf.script" \
+        sh -c "perf script -i '$perf_folder/perf.data' -F $perf_fields 2>/dev/null" # which speedscope imports
     [ ! -x "$bin/spool2speedscope" ] ||
         tool perf-speedscope "$work/ours.json" "$bin/spool2speedscope" --quiet "$perf_folder/samples.spool"
 }
@@ -53,6 +60,10 @@ report_perf() {
     row perf-folded "spool2folded"
     row perf-pprof "spool2pprof"
     row perf-speedscope "spool2speedscope"
+    row perf-script "perf script, which speedscope imports"
+    row perf-go "go tool pprof -proto: reads and writes ours"
+    row perf-stats "perf report --stats"
+    row perf-summary "spoolcat --summary"
     echo
     ratio "perf script and folding / spool2folded" "" "$(seconds perf)" "$(seconds perf-folded)"
 }

@@ -3,7 +3,7 @@
 # spoolrecord against perf record, which copies the same part of the stack (32 KiB) as often (999 Hz) and leaves the unwinding
 # to perf script. The same program (tests/librecord/workload.c) is recorded by one after the other: the functions that each
 # finds, the sizes of their files, and the processor time that they take, of which the program's is no part: they attach
-# to it when it runs. Then what the program itself loses, and whether the default ring loses anything at ten times the rate. Root
+# to it when it runs. bare_record is the loop beside both: it takes the same samples from the kernel and forgets them. Then what the program itself loses, and whether the default ring loses anything at ten times the rate. Root
 # raises the kernel's limit of the rate for that, and puts it back.
 #   RECORD_MS=N  processor time of each of the three parts of the program recorded, 3000 unless given
 
@@ -89,6 +89,7 @@ measure_record() {
     record_bytes=0 record_perf_bytes=0
     for mode in $record_modes; do
         recorded "spoolrecord-$mode" "$mode" "$ms" "${ours[@]}" -o "$work/$mode.spool"
+        recorded "bare-$mode" "$mode" "$ms" "$bin/bare_record" -F 999
         "$bin/spool2folded" --quiet --root=none "$work/$mode.spool" |
             awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); print $0, n }' >>"$work/ours.self"
         record_bytes=$((record_bytes + $(stat -c %s "$work/$mode.spool")))
@@ -125,6 +126,7 @@ report_record() {
     printf '\n%-44s %8s %8s %8s %9s\n' "recording at 999 Hz, processor time" "median s" min max "peak MiB"
     for mode in $record_modes; do
         row "spoolrecord-$mode" "spoolrecord -p, $mode"
+        row "bare-$mode" "bare loop: empties the rings, $mode"
         row "perf-$mode" "perf record --call-graph dwarf -p, $mode"
         row "script-$mode" "perf script of that"
     done
@@ -138,6 +140,7 @@ report_record() {
     else
         echo "9,999 Hz: left out, kernel.perf_event_max_sample_rate is $(cat "$record_rate_limit")"
     fi
+    ratio "spoolrecord / emptying the rings" "" "$(record_sum spoolrecord)" "$(record_sum bare)"
     ratio "a program recorded by spoolrecord / alone" 1.02 "$(seconds with-spoolrecord)" "$(seconds alone)"
     megabytes_of "spoolrecord: MiB of spools" $record_bytes
     [ -n "$record_perf" ] || return 0

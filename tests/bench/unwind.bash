@@ -66,8 +66,8 @@ measure_unwind() {
 report_unwind() {
     [ -n "$unwind_works" ] || return 0
     local set name warm cold
-    printf '\n%-29s %6s %9s %6s %6s %8s %6s %7s %6s %11s\n' "unwinding, ns per frame" depth "complete" warm cold uncached libdw \
-        "/ warm" far "perf script"
+    printf '\n%-29s %6s %9s %6s %6s %8s %6s %7s %6s %6s %11s\n' "unwinding, ns per frame" depth "complete" warm cold uncached libdw \
+        "/ warm" far bare "perf script"
     for set in $unwind_sets; do
         IFS=: read -r name warm cold <<<"$set"
         [ -s "$work/unwind-$name.bench" ] || continue
@@ -75,9 +75,9 @@ report_unwind() {
             -v lines="$(cat "$work/unwind-$name.lines")" '
             { for (i = 1; i < NF; i += 2) v[$i] = $(i + 1) }
             END {
-                printf "%-29s %6.1f %7.2f %% %6.1f %6.1f %8.1f %6.1f %7.1f %6.1f %11.0f  (limits %d / %d)%s\n", text,
+                printf "%-29s %6.1f %7.2f %% %6.1f %6.1f %8.1f %6.1f %7.1f %6.1f %6.1f %11.0f  (limits %d / %d)%s\n", text,
                     v["frames"] / v["samples"], v["complete-percent"], v["warm"], v["cold"], v["uncached"], v["libdw"],
-                    v["libdw/warm"], v["far"], script * 1e9 / lines, warm, cold,
+                    v["libdw/warm"], v["far"], v["bare"], script * 1e9 / lines, warm, cold,
                     v["warm"] <= warm && v["cold"] <= cold ? "" : "  EXCEEDED"
             }' "$work/unwind-$name.check" "$work/unwind-$name.bench"
     done

@@ -19,7 +19,7 @@ struct tar_image {
 static inline void tar_image_sum(struct tar_image *t, size_t at)
 {
     unsigned sum = 0;
-    char digits[16];
+    char digits[24];
     memset(t->bytes + at + 148, ' ', 8);
     for (size_t i = 0; i < 512; i++)
         sum += t->bytes[at + i];
@@ -33,7 +33,7 @@ static inline size_t tar_image_header(struct tar_image *t, const char *name, cha
 {
     size_t at = t->size;
     uint8_t *h = t->bytes + at;
-    char digits[16];
+    char digits[24];
     assert(at + 512 <= sizeof(t->bytes) && strlen(name) <= 100 && strlen(link) <= 100);
     memset(h, 0, 512);
     memcpy(h, name, strlen(name));
