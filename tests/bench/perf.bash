@@ -42,7 +42,8 @@ measure_perf() {
     if [ -x "$bin/spool2pprof" ]; then
         tool perf-pprof "$work/ours.pb.gz" "$bin/spool2pprof" --quiet -o - "$perf_folder/samples.spool"
         # Nothing that is packaged converts to this format. This one reads and writes it, the same profile.
-        ! command -v go >/dev/null || tool perf-go /dev/null go tool pprof -symbolize=none -proto -output "$work/go.pb.gz" "$work/ours.pb.gz"
+        ! command -v go >/dev/null || tool perf-go /dev/null \
+            sh -c "go tool pprof -symbolize=none -proto -output '$work/go.pb.gz' '$work/ours.pb.gz' 2>/dev/null"
     fi
     [ ! -x "$bin/spool2speedscope" ] || tool perf-script "$work/perf.script" \
         sh -c "perf script -i '$perf_folder/perf.data' -F $perf_fields 2>/dev/null" # which speedscope imports

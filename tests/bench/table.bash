@@ -60,7 +60,7 @@ report_table() {
     line "unwinding" "${ours:+$ours ns, a frame of a C++ compiler}" "$(over "$ours" "$(unwound bare)")" \
         "libdw" "$(over "$(unwound libdw)" "$ours")"
     ours=$(recorded_seconds spoolrecord)
-    line "recording" "${ours:+$ours s, of 9 s at 999 Hz}" "$(over "$ours" "$(recorded_seconds bare)")" \
+    line "recording" "${ours:+$(awk -v v="$ours" 'BEGIN { printf "%.2f", v }') s, of 9 s at 999 Hz}" "$(over "$ours" "$(recorded_seconds bare)")" \
         "\`perf record\` and \`perf script\`" "$(over "$(plus "$(recorded_seconds perf)" "$(recorded_seconds script)")" "$ours")"
 }
 
