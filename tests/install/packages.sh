@@ -63,7 +63,7 @@ has() { # PACKAGE PATTERN...: files the package has; of these patterns no other 
     shift
     for pattern in "$@"; do
         grep -qE "^$pattern\$" "$package.files" || die "$package has no $pattern"
-        ! grep -lE "^$pattern\$" $(printf '%s\n' ./*.files | grep -v "/$package\.files") || die "$pattern is not in $package only"
+        [ "$(grep -lE "^$pattern\$" ./*.files)" = "./$package.files" ] || die "$pattern is not in $package only"
     done
 }
 for name in spool record sym; do
@@ -92,7 +92,7 @@ field_is() { # PACKAGE FIELD PATTERN
 needs() { # PACKAGE PACKAGE...: on nothing else does it depend
     local package=$1 got
     shift
-    got=$(field "$package" Depends | sed 's/, /\n/g' | sed 's/ .*//; /^libc6$/d' | sort | tr '\n' ' ')
+    got=$(field "$package" Depends | sed 's/, /\n/g' | sed 's/ .*//; s/t64$//; /^libc6$/d' | sort | tr '\n' ' ')
     [ "$got" = "$(printf '%s\n' "$@" | sort | tr '\n' ' ')" ] || die "$package depends on $got"
 }
 linked=(zlib1g) with=(libc6-dev libiberty-dev zlib1g-dev)
@@ -106,8 +106,10 @@ needs spooltools "${linked[@]}" libnettle8 libprotobuf-c1
 needs libspooltools-dev "${with[@]}" libspool1 librecord1 libsym1
 [[ $(field librecord1 Depends) == *"libspool1 (>= $VERSION)"* ]] || die "librecord1 takes any libspool1"
 [[ $(field libspooltools-dev Depends) == *"libsym1 (= $VERSION)"* ]] || die "libspooltools-dev takes any libsym1"
-field_is libsym1 Suggests libdebuginfod1
-field_is spooltools Suggests libdebuginfod1
+suggests=
+[ "$(cache SPOOL_WITH_DEBUGINFOD)" != ON ] || suggests=libdebuginfod1
+field_is libsym1 Suggests "$suggests"
+field_is spooltools Suggests "$suggests"
 for package in *.control; do
     package=${package%.control}
     case $package in *-dev) section=libdevel ;; lib*) section=libs ;; *) section=devel ;; esac
@@ -120,21 +122,20 @@ for package in *.control; do
     [ "$(sed -n '/^Description/,/^[A-Z]/s/^ //p' "$package.control/control" | wc -w)" -gt 15 ] || die "$package: a short description"
 done
 [ "$(sed -n 's/^Description: //p' ./*.control/control | sort | uniq -d)" = "" ] || die "packages are described alike"
-zcat "all/$doc/spooltools/changelog.gz" | dpkg-parsechangelog -l- -S Version 2>parse.log | grep -qx "$VERSION" && [ ! -s parse.log ] ||
-    die "changelog: $(cat parse.log)"
+parsed=$(zcat "all/$doc/spooltools/changelog.gz" | dpkg-parsechangelog -l- -S Version 2>&1)
+[ "$parsed" = "$VERSION" ] || die "changelog: $parsed"
 
 say "use"
-printf 'B\t1\n' >/dev/null
 cat >use.sh <<'USE'
 set -eu
 root=$1 # of the packages; nothing where they are installed
 for tool in "$root"/usr/bin/spool*; do
-    [ "$("$tool" --version)" = "${tool##*/} $VERSION" ] || { echo "$tool: $("$tool" --version)" && exit 1; }
+    [ "$("$tool" --version | head -n 1)" = "${tool##*/} $VERSION" ] || { echo "$tool: $("$tool" --version)" && exit 1; }
 done
 if [ -z "$root" ]; then
     ldconfig -p >cached
     for name in spool record sym; do
-        grep -q "lib$name\.so\.1 .*=> /$lib/lib$name.so.1" cached || { echo "ldconfig does not know lib$name" && exit 1; }
+        grep -qE "lib$name\.so\.1 .*=> (/usr)?/${lib#usr/}/lib$name\.so\.1" cached || { echo "ldconfig does not know lib$name" && exit 1; }
         man -w 3 "lib$name" >/dev/null
     done
     man -w spoolcat >/dev/null
@@ -153,42 +154,46 @@ spool=$FIXTURES/stackpulse/ladder/ladder-O2.spool
 "$root/usr/bin/spool2pprof" --sysroot "$FIXTURES/sysroot" -o ladder.pb.gz "$spool" 2>/dev/null
 gzip -t ladder.pb.gz
 USE
-export lib here VERSION CC FIXTURES
+export lib here VERSION CC FIXTURES SRC
 
 cat >installed.sh <<'INSTALLED'
-# In mount namespace: everything is written to a file system in memory over this system's.
+# In a mount namespace: what is written goes to a file system in memory over this system's.
 set -eu
+fail() {
+    echo "$*"
+    exit 1
+}
 mkdir memory
-mount -t tmpfs memory memory
+mount -t tmpfs memory memory || exit 77
 mkdir memory/upper memory/work memory/root
 mount -t overlay overlay -o "lowerdir=/,upperdir=$PWD/memory/upper,workdir=$PWD/memory/work" memory/root || exit 77
-for folder in proc dev "${PWD#/}" "${SRC#/}"; do
-    mkdir -p "memory/root/$folder"
-done
-work=$PWD
-mount --bind /dev memory/root/dev
-mount -t proc proc memory/root/proc || mount --rbind /proc memory/root/proc || exit 77
-mkdir -p memory/root/tmp/packages
+mkdir -p memory/root/tmp/packages "memory/root$SRC"
+mount --bind "$SRC" "memory/root$SRC"
+mount --rbind /dev memory/root/dev
+mount --rbind /proc memory/root/proc
 cp debs/*.deb use.sh memory/root/tmp/packages/
 rm -f memory/root/var/lib/man-db/auto-update # its index takes longer than all else
-in_root() { chroot memory/root env -C /tmp/packages DEBIAN_FRONTEND=noninteractive "$@"; }
-before=$(in_root sh -c 'dpkg-query -W -f "\${Package}\n" | sort | md5sum')
-in_root sh -c 'dpkg -i *.deb' >dpkg.log 2>&1 || { cat dpkg.log && exit 1; }
+in_root() { chroot memory/root env -C /tmp/packages "$@"; }
+known() { in_root dpkg-query -W -f '${Package} ${Status}\n' | sort; }
+
+known >before
+in_root sh -c 'dpkg -i *.deb' >dpkg.log 2>&1 || fail "$(cat dpkg.log)"
 in_root bash use.sh ""
-in_root dpkg --purge libspooltools-dev librecord1 libspool1 libsym1 spooltools >dpkg.log 2>&1 || { cat dpkg.log && exit 1; }
-! grep -i warning dpkg.log
-[ "$(in_root sh -c 'dpkg-query -W -f "\${Package}\n" | sort | md5sum')" = "$before" ]
+in_root dpkg --purge libspooltools-dev librecord1 libspool1 libsym1 spooltools >dpkg.log 2>&1 || fail "$(cat dpkg.log)"
+if grep -i warning dpkg.log; then exit 1; fi
+known | diff before -
 in_root ldconfig -p >cached
-! grep -E "lib(spool|record|sym)\.so\.1" cached
-# What is left over: nothing but dpkg's and the dynamic linker's own notes. (Removed files leave marks in an overlay.)
-left=$(cd memory/upper && find usr etc var ! -type d ! -type c ! -path 'var/lib/dpkg/*' ! -path 'var/log/*' ! -path 'var/cache/*' \
-    ! -path etc/ld.so.cache 2>/dev/null)
-[ -z "$left" ] || { echo "left over: $left" && exit 1; }
-left=$(find memory/upper/usr memory/upper/var/lib/dpkg/info -name '*spool*' ! -type c 2>/dev/null)
-[ -z "$left" ] || { echo "left over: $left" && exit 1; }
+if grep -E "lib(spool|record|sym)\.so\.1" cached; then fail "ldconfig was not run"; fi
+# Nothing stays but notes of dpkg and of the dynamic linker. A character device marks what was removed.
+for path in $(cat packed) usr/include/spool "$lib/cmake/spool" usr/share/doc/{libspool1,libspooltools-dev,spooltools}; do
+    [ ! -e "memory/root/$path" ] || fail "left over: $path"
+done
+left=$(cd memory/upper && find ./usr ./etc ./var ! -type d ! -type c ! -path './var/lib/dpkg/*' ! -path './var/log/*' \
+    ! -path './var/cache/*' ! -path ./etc/ld.so.cache)
+[ -z "$left" ] || fail "left over: $left"
 INSTALLED
 rc=77
-if [ "$(id -u)" = 0 ] && ! dpkg -s libspool1 >/dev/null 2>&1; then
+if [ "$(id -u)" = 0 ] && unshare -m true && ! dpkg -s libspool1 >/dev/null 2>&1; then
     rc=0
     unshare -m --propagation private bash installed.sh || rc=$?
     [ $rc = 0 ] || [ $rc = 77 ] || die "installed by dpkg"
