@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Run by cpack over what it has installed, a folder for each component, before it packs them: manual pages are packed by
-# gzip, and each package gets its copyright, changelog and dependencies as Debian wants them. Other archives stay as they
-# are. Variables that are set here are cpack's.
+# Run by cpack over what it has installed, a folder for each component, before it packs them: manual pages are packed
+# by gzip, and each package gets its copyright, changelog and dependencies as Debian wants them. Other archives stay as
+# they are. Variables that are set here are cpack's.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()
@@ -44,7 +44,8 @@ foreach(component ${CPACK_COMPONENTS_ALL})
     set(package ${CPACK_DEBIAN_${name}_PACKAGE_NAME})
     set(doc ${root}/share/doc/${package})
     file(MAKE_DIRECTORY ${doc})
-    execute_process(COMMAND find ${root} -type d -exec chmod 755 {} + COMMAND_ERROR_IS_FATAL ANY) # whatever the umask is
+    # Whatever the umask is.
+    execute_process(COMMAND find ${root} -type d -exec chmod 755 {} + COMMAND_ERROR_IS_FATAL ANY)
     file(WRITE ${doc}/copyright "${copyright}")
     if(component MATCHES "^(libsym|spooltools)$")
         file(APPEND ${doc}/copyright "${demanglers}")

@@ -11,7 +11,6 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own
 set(CPACK_STRIP_FILES ON)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SOURCE ${PROJECT_NAME})
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
@@ -30,8 +29,8 @@ if(CMAKE_CROSSCOMPILING)
     endif()
 endif()
 
-# spool_package(COMPONENT PACKAGE SECTION FIELDS NAME=VALUE... DESCRIPTION text): a package; fields as cpack calls them. No
-# semicolons in the text, which would end it.
+# spool_package(COMPONENT PACKAGE SECTION FIELDS NAME=VALUE... DESCRIPTION text): a package; fields as cpack calls
+# them. No semicolons in the text, which would end it.
 function(spool_package component package section)
     cmake_parse_arguments(arg "" "DESCRIPTION" "FIELDS" ${ARGN})
     string(TOUPPER ${component} name)
@@ -50,6 +49,11 @@ set(suggests "")
 if(SPOOL_WITH_DEBUGINFOD)
     set(suggests "SUGGESTS=libdebuginfod1") # loaded when it is asked for
 endif()
+set(shared "")
+foreach(name libspool librecord libsym)
+    list(APPEND shared "${name}${abi} (= ${PROJECT_VERSION})")
+endforeach()
+list(JOIN shared ", " shared)
 set(static_needs "libc6-dev, libiberty-dev, zlib1g-dev") # and the .pc files
 if(SPOOL_HAVE_LZMA)
     string(APPEND static_needs ", liblzma-dev")
@@ -79,8 +83,7 @@ It names functions, inlined functions, files and lines for addresses in
 ELF files, the kernel and its modules, and compiled code of interpreters,
 out of symbol tables, debug information, perf maps and symbol archives.")
 spool_package(libspooltools-dev libspooltools-dev libdevel
-    FIELDS "DEPENDS=libspool${abi} (= ${PROJECT_VERSION}), librecord${abi} (= ${PROJECT_VERSION}), libsym${abi} (= ${PROJECT_VERSION}), ${static_needs}"
-        "SUGGESTS=spooltools, pkg-config" DESCRIPTION
+    FIELDS "DEPENDS=${shared}, ${static_needs}" "SUGGESTS=spooltools, pkg-config" DESCRIPTION
 "recording, reading and naming of CPU profiles - development files
 Headers, static libraries, manual pages, pkg-config files and the CMake
 package of libspool, librecord and libsym.")

@@ -70,10 +70,12 @@ for name in spool record sym; do
     has "lib${name}1" "$lib/lib$name\.so\.1" "$lib/lib$name\.so\.$VERSION"
     has libspooltools-dev "usr/include/spool/$name\.h" "$lib/lib$name\.a" "$lib/lib$name\.so" \
         "$lib/pkgconfig/lib$name\.pc" "$lib/cmake/spool/spool-$name-targets\.cmake" "usr/share/man/man3/lib$name\.3\.gz"
-    printf 'lib%s 1 lib%s1 (>= %s)\n' $name $name "$VERSION" | cmp - "lib${name}1.control/shlibs" || die "shlibs of lib$name"
+    printf 'lib%s 1 lib%s1 (>= %s)\n' $name $name "$VERSION" |
+        cmp - "lib${name}1.control/shlibs" || die "shlibs of lib$name"
     echo "activate-noawait ldconfig" | cmp - "lib${name}1.control/triggers" || die "triggers of lib$name"
     readelf -d "all/$lib/lib$name.so.1" | grep -q "SONAME.*\[lib$name\.so\.1\]" || die "soname of lib$name"
-    ! readelf -SW "all/$lib/lib$name.so.1" "all/$lib/lib$name.a" | grep -E ' \.debug_info' || die "lib$name has debug information"
+    ! readelf -SW "all/$lib/lib$name.so.1" "all/$lib/lib$name.a" | grep -E ' \.debug_info' ||
+        die "lib$name has debug information"
 done
 has libspooltools-dev "$lib/cmake/spool/spool-config\.cmake"
 has spooltools usr/bin/.* usr/share/man/man1/.* usr/share/man/man5/spool\.5\.gz
@@ -119,7 +121,8 @@ for package in *.control; do
     field_is "$package" Source spooltools
     field_is "$package" Maintainer '.+ <.+@.+>'
     field_is "$package" Description '.{20,80}'
-    [ "$(sed -n '/^Description/,/^[A-Z]/s/^ //p' "$package.control/control" | wc -w)" -gt 15 ] || die "$package: a short description"
+    [ "$(sed -n '/^Description/,/^[A-Z]/s/^ //p' "$package.control/control" | wc -w)" -gt 15 ] ||
+        die "$package: a short description"
 done
 [ "$(sed -n 's/^Description: //p' ./*.control/control | sort | uniq -d)" = "" ] || die "packages are described alike"
 parsed=$(zcat "all/$doc/spooltools/changelog.gz" | dpkg-parsechangelog -l- -S Version 2>&1)
@@ -135,7 +138,8 @@ done
 if [ -z "$root" ]; then
     ldconfig -p >cached
     for name in spool record sym; do
-        grep -qE "lib$name\.so\.1 .*=> (/usr)?/${lib#usr/}/lib$name\.so\.1" cached || { echo "ldconfig does not know lib$name" && exit 1; }
+        grep -qE "lib$name\.so\.1 .*=> (/usr)?/${lib#usr/}/lib$name\.so\.1" cached ||
+            { echo "ldconfig does not know lib$name" && exit 1; }
         man -w 3 "lib$name" >/dev/null
     done
     man -w spoolcat >/dev/null
@@ -185,7 +189,7 @@ known | diff before -
 in_root ldconfig -p >cached
 if grep -E "lib(spool|record|sym)\.so\.1" cached; then fail "ldconfig was not run"; fi
 # Nothing stays but notes of dpkg and of the dynamic linker. A character device marks what was removed.
-for path in $(cat packed) usr/include/spool "$lib/cmake/spool" usr/share/doc/{libspool1,libspooltools-dev,spooltools}; do
+for path in $(cat packed) usr/include/spool "$lib/cmake/spool" usr/share/doc/{libspool1,libspooltools-dev}; do
     [ ! -e "memory/root/$path" ] || fail "left over: $path"
 done
 left=$(cd memory/upper && find ./usr ./etc ./var ! -type d ! -type c ! -path './var/lib/dpkg/*' ! -path './var/log/*' \
@@ -211,6 +215,8 @@ triplet=$("$CC" -print-multiarch)
 grep -q "/lib/$triplet/librecord.so" usr/librecord/cmake_install.cmake || die "not in the folder of the architecture"
 ! grep -q 'ORIGIN' usr/librecord/cmake_install.cmake || die "a run path"
 # Without tools there is no package of them, and spool(5) goes with the libraries.
-! grep -E '^set\(CPACK_COMPONENTS_ALL.*[";]spooltools[";]' usr/CPackConfig.cmake || die "tools that are not built are packed"
-grep -A3 'COMPONENT.*libspooltools-dev' usr/libspool/cmake_install.cmake | grep -q 'spool\.5' || die "spool(5) is in no package"
+! grep -E '^set\(CPACK_COMPONENTS_ALL.*[";]spooltools[";]' usr/CPackConfig.cmake ||
+    die "tools that are not built are packed"
+grep -A3 'COMPONENT.*libspooltools-dev' usr/libspool/cmake_install.cmake | grep -q 'spool\.5' ||
+    die "spool(5) is in no package"
 echo "packages work"
