@@ -9,12 +9,10 @@ die() {
     echo "FAILED: $*"
     exit 1
 }
-skip() {
-    echo "$*"
+command -v dpkg-shlibdeps >/dev/null || {
+    echo "no dpkg-shlibdeps (Debian: dpkg-dev)"
     exit 77
 }
-[ -z "$SANITIZE_FLAGS" ] || skip "sanitized libraries are not for packages"
-command -v dpkg-shlibdeps >/dev/null || skip "no dpkg-shlibdeps (Debian: dpkg-dev)"
 cache() { sed -n "s/^$1:[A-Z]*=//p" "$BUILD/CMakeCache.txt"; }
 lib=usr/$(cache CMAKE_INSTALL_LIBDIR)
 arch=$(dpkg --print-architecture)
