@@ -46,19 +46,19 @@ static const struct cli_option own_options[] = {
     {.id = ID_OVERVIEW, .name = "overview", .negatable = true, .help = "an overview"},
     {.id = ID_WEIGHT,
      .name = "weight",
-     .value = "samples|time",
-     .words = true,
+     .value = "WHAT",
+     .kind = CLI_KIND_WORD,
+     .words = "samples|time",
      .help = "what counts"},
     {.id = ID_SIZE, .short_name = 's', .name = "size", .value = "N", .help = "a size"},
     {.id = ID_LETTER, .short_name = 'x', .name = "letter", .help = "a letter"},
     {.name = NULL},
 };
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
-static const struct cli_example examples[] = {{"tool a.spool", "convert it"}, {NULL, NULL}};
+static const char *const examples[] = {"testtool a.spool", NULL};
 static const struct cli_tool tool = {
     .name = "testtool",
-    .purpose =
-        "a tool that is only there to be tested and has a purpose longer than one line of text",
+    .purpose = "a tool that is only there to be tested",
     .usage = usage,
     .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
     .own = own_options,
@@ -565,7 +565,7 @@ static void help_fits_80_columns_and_names_every_option(void **state)
                                         "--help",
                                         "--version",
                                         "Usage: testtool [OPTION]... [SPOOL]...",
-                                        "  testtool a.spool\n"};
+                                        "Examples: testtool a.spool\n"};
     struct outcome outcome;
 
     (void)state;
