@@ -8,6 +8,8 @@
 #include "cli_shared.h"
 #include "text.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "complete_bash.h" /* complete_bash[], by the build */
@@ -135,11 +137,20 @@ static void zsh_part(struct tool_output *out, const char *text)
     text_free(&part);
 }
 
-/* The words one after another, `between` each two. */
+/* The words one after another, for a shell that reads them once more. */
 static void zsh_words(struct tool_output *out, const char *words)
 {
-    for (; *words != '\0'; words++)
-        output_byte(out, *words == '|' ? ' ' : *words);
+    struct text_buffer list = {0};
+
+    for (; *words != '\0'; words++) {
+        bool plain = isalnum((unsigned char)*words) || strchr("-_|", *words) != NULL;
+
+        if (!plain)
+            text_append_byte(&list, '\\');
+        text_append_byte(&list, *words == '|' ? ' ' : *words);
+    }
+    in_quotes(out, list.data);
+    text_free(&list);
 }
 
 static void zsh_action(struct tool_output *out, const struct cli_option *o)

@@ -22,18 +22,18 @@ _TOOL_offer()
     done
 }
 
-# Offers files: `folder' for folders alone, else patterns, and folders. When nothing matches, any file is offered.
+# Offers files that match a pattern, and folders; any file when there is none of them.
 _TOOL_offer_files()
 {
     local pattern
-    local -a found=()
+    local -a found
 
     compopt -o filenames 2>/dev/null
-    for pattern; do
-        mapfile -t -O ${#found[@]} found <<<"$(compgen -f -X "!$pattern" -- "$value")"
-    done
-    mapfile -t -O ${#found[@]} found <<<"$(compgen -d -- "$value")"
-    if [ -z "${found[*]//[[:space:]]/}" ]; then
+    mapfile -t found <<<"$(
+        for pattern; do compgen -f -X "!$pattern" -- "$value"; done
+        compgen -d -- "$value"
+    )"
+    if [ -z "${found[0]}" ]; then
         mapfile -t found <<<"$(compgen -f -- "$value")"
     fi
     _TOOL_offer "${found[@]}"
@@ -51,7 +51,7 @@ _TOOL_command()
         _command_offset "$at"
         return
     fi
-    spec=$(complete -p -- "${COMP_WORDS[at]##*/}" 2>/dev/null)
+    spec=$(complete -p -- "${COMP_WORDS[at]##*/}" 2>/dev/null) || spec=
     if ((COMP_CWORD == at)); then
         mapfile -t words <<<"$(compgen -c -- "$value")"
         compopt -o filenames 2>/dev/null
