@@ -28,6 +28,9 @@ for page in "$SRC"/lib*/*.[35] "$SRC"/tools/*/*.1; do
 done
 for tool in prefix/bin/*; do
     "$tool" --version >/dev/null || die "$tool --version"
+    name=${tool##*/}
+    "$tool" --completion=bash | cmp - "prefix/share/bash-completion/completions/$name" || die "completion of $name for bash"
+    "$tool" --completion=zsh | cmp - "prefix/share/zsh/site-functions/_$name" || die "completion of $name for zsh"
 done
 
 # Another place, static libraries only: what links there is linked statically, and .pc files that find their files

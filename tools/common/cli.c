@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser, --help and --version over the option tables, and the messages of every tool. What
- * the shared options mean is in options.c.
+ * The parser over the option tables, and the messages of every tool. What the shared options mean
+ * is in options.c.
  */
 #include "cli.h"
 #include "cli_shared.h"
-#include "output.h"
 #include "text.h"
 
 #include <errno.h>
@@ -19,8 +18,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "spool/sym.h"
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -263,145 +260,42 @@ bool cli_was_given(const char *name)
     return cli_shown(name) != NULL;
 }
 
-/* ---- help and version ------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-#define HELP_WIDTH 79
-#define HELP_COLUMN 26
-
-/* Every tool has these two; they end the process and reach no handler. */
-enum { ID_HELP = 1, ID_VERSION };
-static const struct cli_option always[] = {
-    {.id = ID_HELP, .name = "help", .help = "this text"},
-    {.id = ID_VERSION,
-     .name = "version",
-     .help = "version, spool versions read and written, optional features"},
-    {.name = NULL},
-};
-
-/* Writes text from column `column` on, broken between words, all lines indented by `indent`. */
-static void wrap(struct tool_output *out, const char *text, size_t column, size_t indent)
+bool cli_takes(const struct cli_tool *tool, const struct cli_option *option)
 {
-    bool first = true;
-
-    while (*text != '\0') {
-        size_t size = strcspn(text, " ");
-
-        if (!first && column + 1 + size > HELP_WIDTH) {
-            output_printf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (!first) {
-            output_byte(out, ' ');
-            column++;
-        }
-        output_write(out, text, size);
-        column += size;
-        first = false;
-        text += size;
-        text += strspn(text, " ");
-    }
-    output_byte(out, '\n');
+    return option->name[0] != '\0' &&
+           (tool->without == NULL || strcmp(option->name, tool->without) != 0);
 }
 
-static void help_option(struct tool_output *out, const struct cli_option *option)
+size_t cli_groups(const struct cli_tool *tool, struct cli_shared_group groups[CLI_GROUPS_MAX])
 {
-    struct text_buffer left = {0};
+    const struct cli_shared_group *shared = cli_shared_groups;
+    size_t count = 0;
 
-    if (option->short_name != 0)
-        text_printf(&left, "  -%c, ", option->short_name);
-    else
-        text_printf(&left, "      ");
-    text_printf(&left, "--%s%s", option->negatable ? "[no-]" : "", option->name);
-    if (option->value != NULL)
-        text_printf(&left, "%c%s", strchr(option->value, '|') != NULL ? '=' : ' ', option->value);
-    output_write(out, left.data, left.size);
-    if (left.size + 2 <= HELP_COLUMN)
-        output_printf(out, "%*s", (int)(HELP_COLUMN - left.size), "");
-    else
-        output_printf(out, "\n%*s", HELP_COLUMN, "");
-    wrap(out, option->help, HELP_COLUMN, HELP_COLUMN);
-    text_free(&left);
-}
-
-static bool is_without(const struct cli_tool *tool, const struct cli_option *option)
-{
-    return tool->without != NULL && strcmp(option->name, tool->without) == 0;
-}
-
-static void help_group(const struct cli_tool *tool, struct tool_output *out, const char *title,
-                       const struct cli_option *option)
-{
-    output_printf(out, "\n%s:\n", title);
-    for (; option->name != NULL; option++) {
-        if (option->name[0] == '\0')
-            output_printf(out, "\n%s:\n", option->help);
-        else if (!is_without(tool, option))
-            help_option(out, option);
-    }
-}
-
-static void help(const struct cli_tool *tool, struct tool_output *out)
-{
-    for (size_t i = 0; tool->usage[i] != NULL; i++)
-        output_printf(out, "%s %s %s\n", i == 0 ? "Usage:" : "      ", tool->name, tool->usage[i]);
-    output_printf(out, "%s: ", tool->name);
-    wrap(out, tool->purpose, strlen(tool->name) + 2, 0);
-    if ((tool->groups & CLI_COMMON) != 0)
-        wrap(out,
-             "With no SPOOL, or when SPOOL is -, standard input is read. Spools may be gzip'd.", 0,
-             0);
     if (tool->own != NULL)
-        help_group(tool, out, tool->own_title != NULL ? tool->own_title : "Options", tool->own);
-    for (const struct cli_shared_group *g = cli_shared_groups; g->group != 0; g++) {
-        if ((tool->groups & g->group) != 0)
-            help_group(tool, out, g->title, g->options);
+        groups[count++] = (struct cli_shared_group){
+            CLI_OWN, tool->own_title != NULL ? tool->own_title : "Options", tool->own};
+    for (; shared->group != 0; shared++) {
+        if ((tool->groups & shared->group) != 0)
+            groups[count++] = *shared;
     }
-    help_group(tool, out, "Help", always);
-    if ((tool->groups & (CLI_SELECT | CLI_COMMON)) != 0) {
-        output_text(out, "\n");
-        if ((tool->groups & CLI_SELECT) != 0)
-            output_text(out, "T is 2.5s, 250ms, 30us, 12ns, or a number of seconds.\n"
-                             "LIST is separated by commas.\n");
-        output_text(out, "Exit status: 0 done, 1 input, output or system failed, 2 usage.\n");
-    }
-    if (tool->note != NULL) {
-        output_byte(out, '\n');
-        wrap(out, tool->note, 0, 0);
-    }
-    if (tool->examples != NULL) {
-        output_text(out, "\nExamples:\n");
-        for (const struct cli_example *e = tool->examples; e->command != NULL; e++) {
-            output_printf(out, "  %s\n", e->command);
-            if (e->text != NULL) {
-                output_text(out, "      ");
-                wrap(out, e->text, 6, 6);
-            }
-        }
-    }
+    groups[count++] = *shared;
+    return count;
 }
 
-static void version(const struct cli_tool *tool, struct tool_output *out)
-{
-    const char *features = sym_features();
-
-    output_printf(out, "%s %s\n", tool->name, SPOOLTOOLS_VERSION);
-    if (tool->command) {
-        output_text(out, "spool versions written: 3 4\n");
-        return;
-    }
-    output_text(out, "spool versions read: 1 2 3 4\nspool versions written: 3 4\n");
-    output_printf(out, "optional features: %s\n", features[0] != '\0' ? features : "none");
-}
-
-static _Noreturn void print_and_exit(const struct cli_tool *tool, int id)
+static _Noreturn void print_and_exit(const struct cli_tool *tool, const struct cli_arg *arg)
 {
     struct tool_output out;
 
     if (output_open(&out, NULL, false) != 0)
         exit(EXIT_FAILED);
-    if (id == ID_HELP)
-        help(tool, &out);
+    if (arg->id == CLI_ID_HELP)
+        cli_print_help(tool, &out);
+    else if (arg->id == CLI_ID_VERSION)
+        cli_print_version(tool, &out);
     else
-        version(tool, &out);
+        cli_print_completion(tool, arg->word, &out);
     exit(output_commit(&out) == 0 ? EXIT_OK : EXIT_FAILED);
 }
 
@@ -414,46 +308,37 @@ struct parser {
     char **next; /* the argument after the present one */
 };
 
-/* An option of the tool, by long name or by short one. NULL: it has none like that. */
-static const struct cli_option *find_in(const struct cli_option *table, const char *name,
-                                        size_t size, char short_name, bool *negated)
+/* Whether the option has this long name, or with a NULL one this short name. */
+static bool is_named(const struct cli_option *o, const char *name, size_t size, char short_name,
+                     bool *negated)
 {
-    for (const struct cli_option *o = table; o != NULL && o->name != NULL; o++) {
-        *negated = false;
-        if (name == NULL) {
-            if (o->short_name == short_name)
-                return o;
-            continue;
-        }
-        if (size > 0 && strlen(o->name) == size && memcmp(o->name, name, size) == 0)
-            return o;
-        *negated = true;
-        if (o->negatable && size == strlen(o->name) + 3 && memcmp(name, "no-", 3) == 0 &&
-            memcmp(o->name, name + 3, size - 3) == 0)
-            return o;
-    }
-    return NULL;
+    size_t full = strlen(o->name);
+
+    *negated = false;
+    if (name == NULL)
+        return o->short_name == short_name;
+    if (size == full)
+        return memcmp(o->name, name, size) == 0;
+    *negated = true;
+    return o->negatable && size == full + 3 && memcmp(name, "no-", 3) == 0 &&
+           memcmp(o->name, name + 3, full) == 0;
 }
 
+/* An option of the tool; NULL: it has none like that. */
 static const struct cli_option *find(const struct cli_tool *tool, const char *name, size_t size,
                                      char short_name, unsigned *group, bool *negated)
 {
-    const struct cli_option *o = find_in(tool->own, name, size, short_name, negated);
+    struct cli_shared_group groups[CLI_GROUPS_MAX];
+    size_t count = cli_groups(tool, groups);
 
-    *group = CLI_OWN;
-    for (const struct cli_shared_group *g = cli_shared_groups; o == NULL && g->group != 0; g++) {
-        if ((tool->groups & g->group) == 0)
-            continue;
-        o = find_in(g->options, name, size, short_name, negated);
-        *group = g->group;
+    for (size_t i = 0; i < count; i++) {
+        *group = groups[i].group;
+        for (const struct cli_option *o = groups[i].options; o->name != NULL; o++) {
+            if (cli_takes(tool, o) && is_named(o, name, size, short_name, negated))
+                return o;
+        }
     }
-    if (o != NULL && *group != CLI_OWN && is_without(tool, o))
-        o = NULL;
-    if (o == NULL) {
-        o = find_in(always, name, size, short_name, negated);
-        *group = 0;
-    }
-    return o;
+    return NULL;
 }
 
 /* Index of value among "a|b|c"; a usage error when it is none of them. */
@@ -485,15 +370,25 @@ static void take(const struct parser *p, const struct cli_option *option, unsign
 {
     struct cli_arg arg = {.id = option->id, .value = value, .word = -1, .negated = negated};
 
-    if (group == 0)
-        print_and_exit(p->tool, option->id);
     arg.shown = remember(group, option, negated);
-    if (option->words)
-        arg.word = find_word(option->value, value, arg.shown);
+    if (option->kind == CLI_KIND_WORD)
+        arg.word = find_word(option->words, value, arg.shown);
+    if (group == 0)
+        print_and_exit(p->tool, &arg);
     if (group == CLI_OWN)
         p->tool->handle(&arg, p->options, p->own);
     else
         cli_shared_handle(&arg, p->options);
+}
+
+/* `shown` as it was given, "-o". */
+static _Noreturn void fail_without_value(const struct cli_option *option, const char *shown)
+{
+    bool or_words = option->kind == CLI_KIND_TEXT && option->words != NULL;
+
+    cli_usage("option '%s' needs a value (%s%s%s)", shown,
+              option->words != NULL ? option->words : "", or_words ? "|" : "",
+              option->words == NULL || or_words ? option->value : "");
 }
 
 static void parse_long(struct parser *p, const char *arg)
@@ -513,7 +408,7 @@ static void parse_long(struct parser *p, const char *arg)
     } else if (value == NULL) {
         value = *p->next;
         if (value == NULL)
-            cli_usage("option '%s' needs a value (%s)", arg, option->value);
+            fail_without_value(option, arg);
         p->next++;
     }
     take(p, option, group, negated, value);
@@ -533,7 +428,7 @@ static void parse_short(struct parser *p, const char *arg)
         if (option->value != NULL) {
             value = at[1] != '\0' ? at + 1 : *p->next;
             if (value == NULL)
-                cli_usage("option '-%c' needs a value (%s)", *at, option->value);
+                fail_without_value(option, (const char[]){'-', *at, '\0'});
             if (at[1] == '\0')
                 p->next++;
         }

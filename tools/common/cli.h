@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of every tool: one declarative table of options drives parsing and --help,
- * and one place has the program's name, its messages and its exit codes. Only tools link this:
+ * The command line of every tool: one declarative table of options drives parsing, --help and
+ * completion, and one place has the program's name, its messages and its exit codes. Only tools link this:
  * cli_parse and cli_usage end the process.
  */
 #ifndef TOOLS_CLI_H
@@ -19,8 +19,8 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Groups of options that tools share; a tool has some of them. --help and --version are
- * everybody's. */
+/* Groups of options that tools share; a tool has some of them. --help, --version and --completion
+ * are everybody's. */
 enum cli_group {
     CLI_COMMON = 1 << 0,  /* -o, -q, -v, --progress */
     CLI_DAMAGE = 1 << 1,  /* --strict, --salvage */
@@ -30,30 +30,37 @@ enum cli_group {
     CLI_OWN = 1 << 5      /* the tool's own table */
 };
 
+/* What the value of an option is: the parser insists on the words of CLI_KIND_WORD, completion offers what there is. */
+enum cli_kind {
+    CLI_KIND_TEXT = 0,  /* anything; `words` are what may stand there besides */
+    CLI_KIND_WORD,      /* one of `words` */
+    CLI_KIND_WORD_LIST, /* some of `words`, separated by commas */
+    CLI_KIND_FILE,
+    CLI_KIND_FOLDER,
+    CLI_KIND_PID_LIST /* processes that run, separated by commas */
+};
+
 /* One option as it is declared. A table ends with an entry whose name is NULL. One whose name is "" has nothing but
  * help: the heading of what follows in --help. */
 struct cli_option {
     int id;            /* the tool's number for it; entries may share one */
     char short_name;   /* 0: none */
     const char *name;  /* without dashes */
-    const char *value; /* what stands for it in --help; with `words` "a|b|c"; NULL: takes none */
-    bool words;        /* value must be one of the words in `value` */
+    const char *value; /* what stands for it in --help: "FILE"; NULL: takes none */
+    enum cli_kind kind;
+    const char *words; /* "a|b|c"; NULL: none. --help tells them behind `help` */
     bool negatable;    /* --no-NAME exists as well (options without a value only) */
-    const char *help;  /* one line or several sentences; wrapped by --help */
+    bool joined;       /* on the line of the option before it in --help */
+    const char *help;  /* so short that --help has one line for it */
 };
 
 /* One option as it was given. */
 struct cli_arg {
     int id;
     const char *value; /* borrowed from argv; NULL: takes none */
-    int word;          /* with `words`: index of the word, else -1 */
+    int word;          /* with CLI_KIND_WORD: index of the word, else -1 */
     bool negated;      /* --no-NAME */
     const char *shown; /* as messages name it: "--weight"; valid during the handler */
-};
-
-struct cli_example {
-    const char *command;
-    const char *text; /* NULL: none */
 };
 
 struct cli_tool {
@@ -69,8 +76,9 @@ struct cli_tool {
     void (*handle)(const struct cli_arg *arg, struct tool_options *options, void *own);
     /* Called once after all options and operands, for contradictions among them. NULL: none. */
     void (*check)(const struct tool_options *options, void *own);
-    const struct cli_example *examples; /* ends with a NULL command; NULL: none */
-    const char *note;                   /* last paragraph of --help; NULL: none */
+    const char *const *examples; /* command lines; ends with NULL; NULL: none */
+    const char *note;            /* end of --help, lines; NULL: what exit statuses mean */
+    const char *files;           /* names of operands, "*.spool|*.tar"; NULL: those of spools */
     /* The operands are a command: options end before the first one, whatever it is. They are inputs[], at least none;
      * no spool is read, and nothing is asked of standard input. */
     bool command;
@@ -78,7 +86,7 @@ struct cli_tool {
 };
 
 /* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does
- * not return for --help and --version (exit 0) and for usage errors (one line on standard error,
+ * not return for --help, --version and --completion (exit 0) and for usage errors (one line on standard error,
  * exit 2): an unknown or incomplete option, a bad value, options that contradict each other, no
  * SPOOL while standard input is a terminal (unless operands are a command). Also sets the program's name, whether warnings are
  * wanted, and makes sure that descriptors 0 to 2 are open, so that no file we open becomes

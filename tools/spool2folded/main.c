@@ -17,41 +17,39 @@ enum {
 static const struct cli_option own_options[] = {
     {.id = OPTION_ROOT,
      .name = "root",
-     .value = "none|process|pid|thread",
-     .words = true,
-     .help =
-         "frames put in front of each stack: nothing, the process name, name-pid, or name-pid and "
-         "thread name-tid (default: process)"},
+     .value = "WHAT",
+     .kind = CLI_KIND_WORD,
+     .words = "none|process|pid|thread",
+     .help = "frames put in front"},
     {.id = OPTION_WEIGHT,
      .name = "weight",
-     .value = "samples|time",
-     .words = true,
-     .help = "what is counted: samples, or microseconds (samples times the interval; default: "
-             "samples)"},
+     .value = "WHAT",
+     .kind = CLI_KIND_WORD,
+     .words = "samples|time",
+     .help = "what is counted"},
     {.id = OPTION_ANNOTATE,
      .name = "annotate",
-     .help = "suffixes _[k] kernel, _[j] JIT, _[i] inlined, as flame graph palettes expect"},
+     .help = "suffixes _[k] kernel, _[j] JIT, _[i] inlined"},
     {.id = OPTION_WITH_MODULES, .name = "with-modules", .help = "append ` (module)' to each frame"},
     {.id = OPTION_WITH_LINES,
      .name = "with-lines",
-     .help = "append ` (file:line)' to each frame whose source is known"},
+     .help = "append ` (file:line)' where the source is known"},
     {.id = OPTION_WITH_ADDRESSES,
      .name = "with-addresses",
      .help = "append the address to each frame"},
     {.id = OPTION_TIMELINE,
      .name = "timeline",
-     .help = "time order, thread by thread, equal neighbours merged: for flame charts"},
+     .help = "time order, equal neighbours merged: flame charts"},
     {.id = OPTION_REVERSE, .name = "reverse", .help = "leaf first"},
     {.name = NULL},
 };
 
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 
-static const struct cli_example examples[] = {
-    {"spool2folded cap.spool | flamegraph.pl > cap.svg", "a flame graph"},
-    {"spool2folded --root=thread --kernel=drop cap.spool.gz", "by thread, user code only"},
-    {"spool2folded --timeline cap.spool | flamegraph.pl --flamechart > cap.svg", "a flame chart"},
-    {NULL, NULL},
+static const char *const examples[] = {
+    "spool2folded cap.spool | flamegraph.pl > cap.svg",
+    "spool2folded --root=thread --kernel=drop cap.spool.gz",
+    NULL,
 };
 
 static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)

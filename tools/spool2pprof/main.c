@@ -19,37 +19,33 @@ static const struct cli_option own_options[] = {
     {.id = OPTION_LABELS,
      .name = "labels",
      .value = "LIST",
-     .help = "labels of each sample, out of pid,tid,process,thread (default: all four); an empty "
-             "LIST: none"},
+     .kind = CLI_KIND_WORD_LIST,
+     .words = "pid|tid|process|thread",
+     .help = "labels of samples"},
     {.id = OPTION_TIMESTAMPS,
      .name = "timestamps",
-     .help = "one sample an event in time order, labelled with its time"},
+     .help = "one sample an event, labelled with its time"},
     {.id = OPTION_UNSYMBOLIZED,
      .name = "unsymbolized",
-     .help = "mappings, build ids and addresses only, for back ends that symbolize"},
+     .help = "addresses only, for back ends that symbolize"},
     {.id = OPTION_INLINE_LOCATIONS,
      .name = "inline-locations",
-     .help = "each inlined function a location of its own, for importers that read one line a "
-             "location"},
-    {.id = OPTION_COMMENT,
-     .name = "comment",
-     .value = "TEXT",
-     .help = "a comment in the profile; repeatable"},
+     .help = "each inlined function a location of its own"},
+    {.id = OPTION_COMMENT, .name = "comment", .value = "TEXT", .help = "a comment in the profile"},
     {.id = OPTION_GZIP_LEVEL,
      .name = "gzip-level",
      .value = "N",
-     .help = "1 to 9, or 0 for the message without gzip (default: 6)"},
+     .help = "1 to 9, or 0 for no gzip (default 6)"},
     {.name = NULL},
 };
 
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 
-static const struct cli_example examples[] = {
-    {"spool2pprof cap.spool -o cap.pb.gz && go tool pprof -http : cap.pb.gz", "in a browser"},
-    {"spool2pprof a.spool b.spool > both.pb.gz", "two recordings as one profile"},
-    {"spool2pprof --labels= --kernel=drop cap.spool > user.pb.gz",
-     "user code of all threads together"},
-    {NULL, NULL},
+static const char *const examples[] = {
+    "spool2pprof cap.spool -o cap.pb.gz && go tool pprof -http : cap.pb.gz",
+    "spool2pprof a.spool b.spool > both.pb.gz",
+    "spool2pprof --labels= --kernel=drop cap.spool > user.pb.gz",
+    NULL,
 };
 
 /* The bit of a label's name, 0 when there is no such label. */
@@ -139,7 +135,7 @@ static void check(const struct tool_options *options, void *own)
 
 static const struct cli_tool tool = {
     .name = "spool2pprof",
-    .purpose = "convert spools to a profile for pprof and what else reads its format",
+    .purpose = "convert spools to profiles for pprof and whatever reads its format",
     .usage = usage,
     .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
     .own_title = "Output",

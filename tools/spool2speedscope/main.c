@@ -15,39 +15,38 @@ enum {
 static const struct cli_option own_options[] = {
     {.id = OPTION_WEIGHT,
      .name = "weight",
-     .value = "time|samples",
-     .words = true,
-     .help = "how wide a sample is: the interval that the spool states, or 1 (default: time when "
-             "every spool states an interval)"},
+     .value = "WHAT",
+     .kind = CLI_KIND_WORD,
+     .words = "time|samples",
+     .help = "width of a sample"},
     {.id = OPTION_OVERVIEW,
      .name = "overview",
      .negatable = true,
-     .help = "a first profile of all threads together when there are two or more (default: on)"},
+     .help = "first a profile of all threads together (default)"},
     {.id = OPTION_MERGE_THREADS,
      .name = "merge-threads",
      .help = "only that profile, none of a thread"},
     {.id = OPTION_MAX_PROFILES,
      .name = "max-profiles",
      .value = "N",
-     .help = "profiles of the N busiest threads, and one of the others together (default: 256)"},
+     .help = "profiles of the N busiest threads (default 256)"},
     {.id = OPTION_NAME,
      .name = "name",
      .value = "TEXT",
-     .help = "what the viewer calls the document (default: the names of the SPOOLs)"},
+     .help = "what the viewer calls the document"},
     {.id = OPTION_MERGE_RUNS,
      .name = "merge-runs",
      .negatable = true,
-     .help = "adjacent equal stacks become one entry (default: on)"},
+     .help = "adjacent equal stacks become one entry (default)"},
     {.name = NULL},
 };
 
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 
-static const struct cli_example examples[] = {
-    {"spool2speedscope cap.spool -o cap.speedscope.json", "for https://www.speedscope.app"},
-    {"spool2speedscope --merge-threads huge.spool > huge.speedscope.json",
-     "where the time goes, not when"},
-    {NULL, NULL},
+static const char *const examples[] = {
+    "spool2speedscope cap.spool -o cap.speedscope.json",
+    "spool2speedscope --merge-threads huge.spool > huge.speedscope.json",
+    NULL,
 };
 
 static void handle(const struct cli_arg *arg, struct tool_options *options, void *own)

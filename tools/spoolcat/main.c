@@ -95,44 +95,34 @@ static void check(const struct tool_options *options, void *own)
 }
 
 static const struct cli_option own_options[] = {
-    {.id = ID_VIEW,
-     .name = "records",
-     .help = "every record in file order, one line each (the default)"},
-    {.id = ID_VIEW,
-     .name = "samples",
-     .help = "every sample with its stack, leaf first, while the SPOOL is read"},
-    {.id = ID_VIEW,
-     .name = "summary",
-     .help = "times, sizes, counts and shares, processes and threads, notes"},
-    {.id = ID_VIEW, .name = "modules", .help = "the modules and how many samples hit them"},
-    {.id = ID_VIEW, .name = "threads", .help = "the threads and their samples"},
-    {.id = ID_VIEW, .name = "stacks", .help = "the stacks with their samples, largest first"},
+    {.id = ID_VIEW, .name = "records", .help = "every record in file order, a line each (default)"},
+    {.id = ID_VIEW, .name = "samples", .help = "every sample with its stack, leaf first"},
+    {.id = ID_VIEW, .name = "summary", .help = "times, sizes, counts, shares, processes, threads"},
+    {.id = ID_VIEW, .name = "modules", .help = "table of modules"},
+    {.id = ID_VIEW, .name = "threads", .joined = true, .help = "of threads"},
+    {.id = ID_VIEW, .name = "stacks", .joined = true, .help = "of stacks"},
     {.id = ID_JSON, .name = "json", .help = "JSON lines instead of text"},
-    {.id = ID_FOLLOW,
-     .name = "follow",
-     .help = "go on when the SPOOL grows: until its recorder has finished, a pipe is closed, or a "
-             "signal (SIGINT, SIGTERM, SIGHUP)"},
+    {.id = ID_FOLLOW, .name = "follow", .help = "go on while the SPOOL grows"},
     {.id = ID_IDLE,
      .name = "idle",
      .value = "T",
-     .help = "with --follow: end when it has not grown for so long"},
+     .help = "with --follow: end when it has not grown for T"},
     {.id = ID_COLOR,
      .name = "color",
-     .value = "auto|always|never",
-     .words = true,
-     .help = "colored text; auto: on a terminal, unless NO_COLOR is set"},
+     .value = "WHEN",
+     .kind = CLI_KIND_WORD,
+     .words = "auto|always|never",
+     .help = "colored text"},
     {.name = NULL},
 };
 
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 
-static const struct cli_example examples[] = {
-    {"spoolcat cap.spool | less", "look at a spool record by record"},
-    {"spoolcat --records --json cap.spool | jq -c 'select(.rec == \"module\")'", "its modules"},
-    {"spoolcat --samples --follow cap.spool", "watch a recording"},
-    {"spoolcat --summary archive/*.spool.gz", "what a folder of spools holds"},
-    {"spoolcat --salvage broken.spool", "what can still be read of a damaged spool"},
-    {NULL, NULL},
+static const char *const examples[] = {
+    "spoolcat cap.spool | less",
+    "spoolcat --samples --follow cap.spool",
+    "spoolcat --summary archive/*.spool.gz",
+    NULL,
 };
 
 static const struct cli_tool tool = {

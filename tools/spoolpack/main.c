@@ -30,24 +30,23 @@ struct own_options {
 static const struct cli_option own_options[] = {
     {.id = OPTION_LEVEL,
      .name = "level",
-     .value = "names|lines|full",
-     .words = true,
-     .help = "what is packed: function names; inlined functions and lines, too (default); the "
-             "debug files themselves, too"},
+     .value = "WHAT",
+     .kind = CLI_KIND_WORD,
+     .words = "names|lines|full",
+     .help = "what is packed (default lines)"},
     {.name = "", .help = "Looking after stores, with stores in place of spools"},
     {.id = OPTION_CHECK,
      .name = "check",
-     .help = "compare all files with their hashes, and tell what is missing"},
+     .help = "compare files with hashes, tell what is missing"},
     {.id = OPTION_LIST, .name = "list", .help = "what captures there are, and what was packed"},
     {.id = OPTION_JSON, .name = "json", .help = "with --list: as JSON lines"},
     {.id = OPTION_PRUNE,
      .name = "prune",
-     .help = "merge pieces of the same files, remove files that no manifest refers to"},
+     .help = "merge pieces, remove what no manifest refers to"},
     {.id = OPTION_OLDER_THAN,
      .name = "older-than",
      .value = "T",
-     .help = "with --prune: only files of that age, so that packs that are going on lose none "
-             "(2.5s, 250ms, or a number of seconds; default 1 hour)"},
+     .help = "with --prune: only files older than T (1 hour)"},
     {.id = OPTION_DRY_RUN,
      .name = "dry-run",
      .help = "with --prune: only tell what would be removed"},
@@ -58,12 +57,11 @@ static const char *const usage[] = {"[OPTION]... -o DIR [SPOOL]...",
                                     "[OPTION]... -o FILE.tar.gz [SPOOL]...",
                                     "--check|--list|--prune [OPTION]... STORE...", NULL};
 
-static const struct cli_example examples[] = {
-    {"spoolpack -o store cap.spool",
-     "then on another machine: spool2folded --symbols store cap.spool"},
-    {"spoolpack --level=full -o cap.tar.gz cap.spool", "everything in one file"},
-    {"spoolpack --list store", NULL},
-    {NULL, NULL},
+static const char *const examples[] = {
+    "spoolpack -o store cap.spool",
+    "spoolpack --level=full -o cap.tar.gz cap.spool",
+    "spoolpack --list store",
+    NULL,
 };
 
 static void set_mode(struct own_options *o, const struct cli_arg *arg)
@@ -151,7 +149,7 @@ static void check(const struct tool_options *options, void *own)
 
 static const struct cli_tool tool = {
     .name = "spoolpack",
-    .purpose = "collect the symbols that spools need, to read them later and elsewhere",
+    .purpose = "collect the symbols of spools, to read these later and elsewhere",
     .usage = usage,
     .groups = CLI_COMMON | CLI_DAMAGE | CLI_SYMBOLS | CLI_OWN,
     .without = "no-symbols",
@@ -160,9 +158,10 @@ static const struct cli_tool tool = {
     .handle = handle,
     .check = check,
     .examples = examples,
-    .note = "With -o DIR, symbols are added to a store that many captures share; DIR is made if "
-            "there is none. What ends in .tar.gz, .tgz or .tar is one file; - is a tar.gz on "
-            "standard output. --symbols reads both.",
+    .note = "-o DIR adds to a store that captures share; it is made when there is none.\n"
+            "-o FILE.tar.gz, .tgz or .tar is one file, - a tar.gz on standard output.\n"
+            "Exit status: 0 done, 1 failed, 2 usage.",
+    .files = "*.spool|*.spool.gz|*.tar|*.tar.gz|*.tgz",
 };
 
 /* All stores get their turn, whatever is wrong with one. */

@@ -46,19 +46,19 @@ static const struct cli_option own_options[] = {
     {.id = ID_OVERVIEW, .name = "overview", .negatable = true, .help = "an overview"},
     {.id = ID_WEIGHT,
      .name = "weight",
-     .value = "samples|time",
-     .words = true,
+     .value = "WHAT",
+     .kind = CLI_KIND_WORD,
+     .words = "samples|time",
      .help = "what counts"},
     {.id = ID_SIZE, .short_name = 's', .name = "size", .value = "N", .help = "a size"},
     {.id = ID_LETTER, .short_name = 'x', .name = "letter", .help = "a letter"},
     {.name = NULL},
 };
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
-static const struct cli_example examples[] = {{"tool a.spool", "convert it"}, {NULL, NULL}};
+static const char *const examples[] = {"testtool a.spool", NULL};
 static const struct cli_tool tool = {
     .name = "testtool",
-    .purpose =
-        "a tool that is only there to be tested and has a purpose longer than one line of text",
+    .purpose = "a tool that is only there to be tested",
     .usage = usage,
     .groups = CLI_COMMON | CLI_DAMAGE | CLI_SELECT | CLI_SHAPE | CLI_SYMBOLS,
     .own = own_options,
@@ -100,6 +100,9 @@ static struct own parse(struct tool_options *o, const char *const *args)
 }
 #define PARSE(o, ...) parse(o, (const char *const[]){__VA_ARGS__, NULL})
 
+/* The own options in the child. */
+static const struct cli_option *own_table = own_options;
+
 struct outcome {
     int status; /* -1: cli_parse returned */
     char out[16384];
@@ -121,6 +124,7 @@ static void run(struct outcome *outcome, const char *const *args)
 {
     int argc = make_argv(args), status;
     FILE *out = tmpfile(), *err = tmpfile();
+    struct cli_tool with_table = tool;
     pid_t child;
 
     assert_non_null(out);
@@ -133,7 +137,8 @@ static void run(struct outcome *outcome, const char *const *args)
 
         dup2(fileno(out), 1);
         dup2(fileno(err), 2);
-        cli_parse(&tool, argc, argv, &o, &own);
+        with_table.own = own_table;
+        cli_parse(&with_table, argc, argv, &o, &own);
         _exit(111);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -526,46 +531,46 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 
 static void help_fits_80_columns_and_names_every_option(void **state)
 {
-    static const char *const names[] = {"-o, --output FILE",
-                                        "-q, --quiet",
-                                        "-v, --verbose",
-                                        "--progress=auto|always|never",
-                                        "--strict",
-                                        "--salvage",
-                                        "--pid LIST",
-                                        "--tid LIST",
-                                        "--comm GLOB",
-                                        "--thread GLOB",
-                                        "--from T",
-                                        "--to T",
-                                        "--kernel=keep|drop|only",
-                                        "--runtime=hide|show",
-                                        "--demangle=full|short|none",
-                                        "--frame-filter REGEX",
-                                        "--root-at REGEX",
-                                        "--skip-below REGEX",
-                                        "--max-depth N",
-                                        "--fold-recursion",
-                                        "--unresolved=address|module",
-                                        "--[no-]inlines",
-                                        "--trim-path OLD=NEW",
-                                        "--vmlinux FILE",
-                                        "--debuginfod",
-                                        "--no-symbols",
-                                        "--sysroot DIR",
-                                        "--debug-dir DIR",
-                                        "--symbols=DIR|FILE",
-                                        "--perf-map-dir DIR",
-                                        "--perf-maps=auto|all|none|PID,...",
-                                        "--kallsyms FILE",
-                                        "--no-kernel-symbols",
-                                        "--[no-]overview",
-                                        "--weight=samples|time",
-                                        "-s, --size N",
-                                        "--help",
-                                        "--version",
-                                        "Usage: testtool [OPTION]... [SPOOL]...",
-                                        "  testtool a.spool\n"};
+    static const char *const names[] = {
+        "-o, --output FILE",
+        "-q, --quiet",
+        "-v, --verbose",
+        "--progress WHEN           progress on standard error: auto, always, never\n",
+        "--strict",
+        "--salvage",
+        "--pid LIST",
+        "--tid LIST",
+        "--comm GLOB",
+        "--thread GLOB",
+        "--from T",
+        "--to T",
+        "--kernel WHAT ",
+        "--runtime WHAT ",
+        ": full, short, none\n",
+        "--frame-filter REGEX",
+        "--root-at REGEX",
+        "--skip-below REGEX",
+        "--max-depth N",
+        "--fold-recursion",
+        "--unresolved HOW ",
+        "--[no-]inlines",
+        "--trim-path OLD=NEW",
+        "--kallsyms FILE, --vmlinux FILE  kernel symbols; ELF file",
+        "--debuginfod",
+        "--no-symbols",
+        "--sysroot DIR",
+        "--debug-dir DIR",
+        "--symbols DIR|FILE ",
+        "--perf-map-dir DIR",
+        "--perf-maps PID,... ",
+        "--no-kernel-symbols",
+        "--[no-]overview",
+        "what counts: samples, time\n",
+        "-s, --size N",
+        "--help",
+        "--version",
+        "Usage: testtool [OPTION]... [SPOOL]...",
+        "Examples: testtool a.spool\n"};
     struct outcome outcome;
 
     (void)state;
@@ -581,6 +586,47 @@ static void help_fits_80_columns_and_names_every_option(void **state)
             fail_msg("too long: %s", line);
         assert_false(strcspn(line, "\n") > 0 && line[strcspn(line, "\n") - 1] == ' ');
     }
+}
+
+/* What the shells must not take for their own. */
+static void completion_quotes_what_the_table_says(void **state)
+{
+    static const struct cli_option options[] = {
+        {.id = ID_WEIGHT,
+         .short_name = 'w',
+         .name = "weight",
+         .value = "A:B",
+         .kind = CLI_KIND_WORD,
+         .words = "it's|$(b)",
+         .help = "it's [a: b] \\ `c` $d \"e\""},
+        {.id = ID_OVERVIEW, .name = "overview", .negatable = true, .help = "x"},
+        {.name = NULL},
+    };
+    static const char *const expected[][3] = {
+        {"bash", "\n    -w | --weight) kind='word' words=('it'\\''s' '$(b)') ;;\n",
+         "\n        --overview --no-overview\n"},
+        {"zsh",
+         "\n        '*--weight=[it'\\''s \\[a\\: b\\] \\\\ `c` $d \"e\"]:A\\:B:(it\\'\\''s "
+         "\\$\\(b\\))' \\\n",
+         "\n        '*--no-overview[opposite of --overview]' \\\n"}};
+
+    (void)state;
+    own_table = options;
+    for (size_t i = 0; i < 2; i++) {
+        struct outcome outcome;
+
+        run(&outcome, (const char *const[]){"--completion", expected[i][0], NULL});
+        assert_int_equal(outcome.status, EXIT_OK);
+        assert_string_equal(outcome.err, "");
+        for (size_t k = 1; k < 3; k++) {
+            if (strstr(outcome.out, expected[i][k]) == NULL)
+                fail_msg("no %s in %s", expected[i][k], outcome.out);
+        }
+        assert_null(strstr(outcome.out, "TOOL"));
+    }
+    own_table = own_options;
+    USAGE("--completion: 'fish' is not one of bash, zsh", "--completion=fish");
+    USAGE("option '--completion' needs a value (bash|zsh)", "--completion");
 }
 
 static void a_command_takes_all_that_follows_its_name(void **state)
@@ -813,6 +859,7 @@ int main(void)
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(control_characters_do_not_reach_the_terminal),
         cmocka_unit_test(help_fits_80_columns_and_names_every_option),
+        cmocka_unit_test(completion_quotes_what_the_table_says),
         cmocka_unit_test(a_command_takes_all_that_follows_its_name),
         cmocka_unit_test(version_tells_what_is_read_and_written),
         cmocka_unit_test(help_to_a_full_disk_is_an_error),

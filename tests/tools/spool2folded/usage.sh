@@ -1,26 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The command line: help, manual page, usage errors, a terminal as standard input, progress.
+# The command line: help, usage errors, a terminal as standard input, progress.
 . "$(dirname "$0")/_common.sh"
-page=$(dirname "$0")/../../../tools/spool2folded/spool2folded.1
 cp "$cases/one-sample.spool" in
 
 run 0 "$spool2folded" --help
 equal err ''
-awk 'length > 79 { print; bad = 1 } END { exit bad }' out || die "--help is too wide"
 run 0 "$spool2folded" --version
 [[ $(head -1 out) == 'spool2folded '[0-9]*.[0-9]*.[0-9]* ]] || die "$(<out)"
 grep -qx 'spool versions read: 1 2 3 4' out || die "$(<out)"
 grep -Eqx 'optional features: (none|[a-z]+( [a-z]+)*)' out || die "$(<out)"
-
-# Every option of --help stands in the manual page, and the other way round.
-if [ -r "$page" ]; then
-    "$spool2folded" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
-    grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | grep -vx no-inlines | sort -u >in-page
-    diff in-help in-page || die "--help (<) and spool2folded.1 (>) have different options"
-else
-    echo "left out: there is no $page"
-fi
 
 # usage TEXT ARGS...
 usage() {

@@ -27,13 +27,6 @@ refused "--inline-locations and --no-inlines contradict each other" --no-inlines
 refused "--inline-locations and --unsymbolized contradict each other" --inline-locations --unsymbolized
 refused "--inline-locations and --no-symbols contradict each other" --inline-locations --no-symbols
 
-run 0 "$spool2pprof" --help
-[ "$(awk 'length > 79' out)" = "" ] || die "--help is wider than 80 columns"
-for option in labels timestamps unsymbolized comment inline-locations gzip-level; do
-    grep -q -e "--$option" out || die "--help lacks --$option"
-    grep -q -e "Fl -$option" "$SRC/tools/spool2pprof/spool2pprof.1" || die "the manual page lacks --$option"
-done
-
 # The report; what it says of names that are left out.
 run 0 "$spool2pprof" -v --unsymbolized "$o2" -o profile
 [ "$(tail -1 err)" = 'names of the kernel and of perf maps are left out (--unsymbolized)' ] || die "$(<err)"

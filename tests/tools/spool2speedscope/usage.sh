@@ -1,21 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The command line: help, manual page, usage errors.
+# The command line: help, usage errors.
 . "$(dirname "$0")/_common.sh"
-page=$(dirname "$0")/../../../tools/spool2speedscope/spool2speedscope.1
 cp "$cases/one-sample.spool" in
 
 run 0 "$spool2speedscope" --help
 equal err ''
-awk 'length > 79 { print; bad = 1 } END { exit bad }' out || die "--help is too wide"
 grep -q -- '--\[no-\]overview ' out || die "no --[no-]overview in --help"
 run 0 "$spool2speedscope" --version
 [[ $(head -1 out) == 'spool2speedscope '[0-9]*.[0-9]*.[0-9]* ]] || die "$(<out)"
-
-# Every option of --help stands in the manual page, and the other way round.
-"$spool2speedscope" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
-grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | grep -vxE 'no-(overview|merge-runs|inlines)' | sort -u >in-page
-diff in-help in-page || die "--help (<) and spool2speedscope.1 (>) have different options"
 
 # usage TEXT ARGS...
 usage() {

@@ -1,20 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The command line: help, manual page, usage errors.
+# The command line: help, usage errors.
 . "$(dirname "$0")/_common.sh"
-page=$(dirname "$0")/../../../tools/spoolpack/spoolpack.1
 cp "$cases/one-sample.spool" in
 
 run 0 "$spoolpack" --help
 equal err ''
-awk 'length > 79 { print; bad = 1 } END { exit bad }' out || die "--help is too wide"
 run 0 "$spoolpack" --version
 [[ $(head -1 out) == 'spoolpack '[0-9]*.[0-9]*.[0-9]* ]] || die "$(<out)"
-
-# Every option of --help stands in the manual page, and the other way round.
-"$spoolpack" --help | sed -n 's/^  *\(-., \)\{0,1\}--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u >in-help
-grep -o 'Fl -[a-z-]*' "$page" | sed 's/Fl -//' | sort -u >in-page
-diff in-help in-page || die "--help (<) and spoolpack.1 (>) have different options"
 
 # usage TEXT ARGS...
 usage() {
