@@ -11,6 +11,7 @@
 # command gave to the tool itself.
 set -eu
 . "$(dirname "${BASH_SOURCE[0]}")/_examples_world.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../_options.sh"
 bad=0
 failed() {
     printf 'FAILED: %s\n' "$@"
@@ -134,7 +135,7 @@ try() {
     if declare -F substitute >/dev/null; then
         substitute
     fi
-    bash -o pipefail -c "$command" >../out 2>../err </dev/null || status=$?
+    timeout 60 bash -o pipefail -c "$command" >../out 2>../err </dev/null || status=$?
     files >../after
     # A reader that has seen enough ends the pipe.
     [[ $status == 141 && $command =~ \|\ *(head|less) ]] && status=0
@@ -195,25 +196,6 @@ examples() {
     cd "$top"
 }
 
-# options_of TOOL: each option of its --help, a line for an option: the names that it has. The column of the options ends
-# at two blanks; --[no-]name is two options.
-options_of() {
-    "$BIN/$1" --help | awk '
-        /^ +-/ {
-            sub(/^ +/, "")
-            sub(/  .*/, "")
-            line = ""
-            while (match($0, /(^|[ ,])--?[a-zA-Z0-9[][][a-z0-9-]*/)) {
-                word = substr($0, RSTART, RLENGTH)
-                $0 = substr($0, RSTART + RLENGTH)
-                sub(/^[ ,]/, "", word)
-                if (word ~ /^--\[no-\]/) { sub(/\[no-\]/, "", word); print word; sub(/^--/, "--no-", word) }
-                line = line (line == "" ? "" : " ") word
-            }
-            print line
-        }'
-}
-
 # man_examples TOOL: the whole test. Runs the function prepare, if there is one, in the prepared folder.
 man_examples() {
     local tool=$1 page=$SRC/tools/$1/$1.1 names name line found
@@ -243,7 +225,7 @@ man_examples() {
         [ ! -s unseen ] || failed "$page:" "$(<unseen)"
     fi
 
-    options_of "$tool" >options
+    help_options "$tool" >options
     [ "$(wc -l <options)" -gt 10 ] || failed "no options in --help"
     while read -r names; do
         found=0
