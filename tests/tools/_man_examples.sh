@@ -12,6 +12,7 @@
 set -eu
 . "$(dirname "${BASH_SOURCE[0]}")/_examples_world.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/../_options.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../_examples.sh"
 bad=0
 failed() {
     printf 'FAILED: %s\n' "$@"
@@ -35,11 +36,6 @@ extract() {
         inside { if (!shown && /^\$ /) { print "B"; shown = 1 } if (shown) print "L " plain($0); next }
         /^\.Dl \$ / { print "B"; print "L " plain(substr($0, 5)) }
     ' "$1"
-}
-
-# Whether the shell would read on behind this command.
-incomplete() {
-    [[ $1 == *\\ ]] || ! bash -n -c "$1" 2>/dev/null
 }
 
 # ---- programs that the examples call ----
@@ -109,19 +105,6 @@ END
 }
 
 # ---- running ----
-
-# same_lines FILE TEXT: whether FILE holds the lines of TEXT, of which `...` stands for any.
-same_lines() {
-    awk -v pattern="$2" '
-        BEGIN { n = split(pattern, want, "\n") }
-        { got[NR] = $0 }
-        function match_from(i, j) {
-            if (j > n) return i > NR
-            if (want[j] == "...") { for (; i <= NR + 1; i++) if (match_from(i, j + 1)) return 1; return 0 }
-            return i <= NR && got[i] == want[j] && match_from(i + 1, j + 1)
-        }
-        END { exit !match_from(1, 1) }' "$1"
-}
 
 # What would change if a command wrote a file, or replaced one.
 files() {
@@ -206,8 +189,7 @@ man_examples() {
     cd "$top"
     make_stubs "$stubs"
     : >"$log"
-    # No server of the network is asked: nothing listens there.
-    export PATH="$stubs:$PATH" DEBUGINFOD_URLS=http://127.0.0.1:1
+    export PATH="$stubs:$PATH"
     if declare -F prepare >/dev/null; then
         prepare
     fi
