@@ -17,17 +17,17 @@
 
 world_needs() {
     local tool
-    for tool in gcc ld nm objcopy readelf jq gzip; do
+    for tool in ld nm objcopy readelf jq; do
         command -v $tool >/dev/null || { echo "no $tool in PATH" && exit 77; }
     done
 }
 
-# A program that can be sampled: `app [SECONDS]`. Its inlined function has a label for the spools made by hand.
+# A program that can be sampled: `app [SECONDS]`; when told how long, it leaves time for others. Its inlined function has a label for the spools made by hand.
 make_app() {
     cat >app.c <<'END'
 #include <stdlib.h>
 #include <time.h>
-#define NOINLINE __attribute__((noinline, noclone, used))
+#define NOINLINE __attribute__((noinline, used))
 volatile unsigned long sink;
 static inline __attribute__((always_inline)) void skip_blanks(void)
 {
@@ -80,8 +80,11 @@ int main(int argc, char **argv)
 {
     double end = seconds(CLOCK_MONOTONIC) + (argc > 1 ? atof(argv[1]) : 0.1);
 
-    while (seconds(CLOCK_MONOTONIC) < end)
+    while (seconds(CLOCK_MONOTONIC) < end) {
         serve();
+        if (argc > 1)
+            nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    }
     return 0;
 }
 END
@@ -90,7 +93,8 @@ END
 
 make_world() { # FOLDER
     local world id begin first
-    mkdir "$1" && cd "$1"
+    mkdir "$1"
+    cd "$1" || exit 1
     world=$PWD
     make_app
     # Where functions lie in the file: all in its one segment of code.

@@ -199,7 +199,7 @@ man_examples() {
 
     # What a reader sees are these commands, and none is too wide for a screen.
     if command -v mandoc >/dev/null; then
-        mandoc -T ascii -O width=80 "$page" | col -bx >rendered
+        mandoc -T ascii -O width=80 "$page" | sed 's/.\x08//g' >rendered # without overstrikes
         sed -n 's/^L //p' extracted | while IFS= read -r name; do
             line=$(grep -F -m 1 -- "$name" rendered) || echo "not shown as it stands, or broken: $name"
             [ ${#line} -le 80 ] || echo "wider than 80 columns: $name"

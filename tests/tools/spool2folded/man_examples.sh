@@ -3,4 +3,4 @@
 # The examples of the manual page, each of them run, and one for each option.
 . "$(dirname "$0")/../_man_examples.sh"
 man_examples spool2folded
-exit $bad
+exit "$bad"

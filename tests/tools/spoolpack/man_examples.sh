@@ -4,4 +4,4 @@
 . "$(dirname "$0")/../_man_examples.sh"
 may_warn='files? .*no symbols here' # cap.spool has a library that is not there
 man_examples spoolpack
-exit $bad
+exit "$bad"

@@ -17,9 +17,9 @@ if [ -r /proc/sys/kernel/perf_event_max_sample_rate ]; then
 fi
 
 prepare() {
-    world/app 600 &
+    world/app 300 &
     one=$!
-    world/app 600 &
+    world/app 300 &
     two=$!
 }
 before_block() { # an older spool is refused
