@@ -7,8 +7,8 @@
 # any lines. Each block runs in a copy of the prepared folder (_examples_world.sh), a command after the other.
 #
 # A command has to end with status 0 and to leave something: on standard output or error, or in a file. It must not warn,
-# unless the page shows that, or it is about damaged spools or progress. Each option of --help has to be among the arguments that some
-# command gave to the tool itself.
+# unless the page shows that, or it is about damaged spools or progress, or the test says in may_warn what may come. Each
+# option of --help has to be among the arguments that some command gave to the tool itself.
 set -eu
 . "$(dirname "${BASH_SOURCE[0]}")/_examples_world.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/../_options.sh"
@@ -21,7 +21,7 @@ failed() {
 
 # ---- what stands in the page ----
 
-# extract PAGE: lines `B` (a block begins) and `L TEXT` (of it).
+# extract PAGE: lines `B` (a block begins) or `D` (one of a single line) and `L TEXT` (of it).
 extract() {
     awk '
         function plain(s) {
@@ -34,7 +34,7 @@ extract() {
         /^\.Bd .*-literal/ { inside = 1; shown = 0; next }
         /^\.Ed/ { inside = 0; next }
         inside { if (!shown && /^\$ /) { print "B"; shown = 1 } if (shown) print "L " plain($0); next }
-        /^\.Dl \$ / { print "B"; print "L " plain(substr($0, 5)) }
+        /^\.Dl \$ / { print "D"; print "L " plain(substr($0, 5)) }
     ' "$1"
 }
 
@@ -136,28 +136,40 @@ try() {
     mv ../after ../before
 }
 
+# Makes the folder of the block what it was.
+restore() {
+    local file rest
+    comm -13 ../as_made ../before | while read -r file rest; do
+        rm -f "$file"
+    done
+    comm -23 ../as_made ../before | while read -r file rest; do
+        mkdir -p "${file%/*}"
+        cp -a "$top/world/$file" "$file"
+    done
+    files >../as_made
+    cp ../as_made ../before
+}
+
 # examples: of standard input, as `extract` gives them.
 examples() {
-    local kind rest='' command='' shown='' open=0
+    local kind block='' rest='' command='' shown='' open=0
     finish() {
         [ -z "$command" ] || try "$command" "$shown"
         command='' shown='' open=0
     }
+    mkdir run
+    cp -a world run/folder
+    cd run/folder
+    files >../as_made
+    cp ../as_made ../before
     while IFS= read -r rest; do
         kind=${rest%% *}
         rest=${rest#? }
-        if [ "$kind" = B ]; then
+        if [ "$kind" != L ]; then
             finish
+            block=$kind
             blocks=$((blocks + 1))
-            if [ ! -e ../as_made ] || ! cmp -s ../before ../as_made; then # the block before has changed something
-                cd "$top"
-                rm -rf run
-                mkdir run
-                cp -a world run/folder
-                cd run/folder
-                files >../as_made
-                cp ../as_made ../before
-            fi
+            cmp -s ../before ../as_made || restore
             if declare -F before_block >/dev/null; then
                 before_block
             fi
@@ -173,7 +185,7 @@ examples() {
             continue
         fi
         open=0
-        ! incomplete "$command" || open=1
+        [ "$block" = D ] || ! incomplete "$command" || open=1
     done
     finish
     cd "$top"
@@ -181,7 +193,7 @@ examples() {
 
 # man_examples TOOL: the whole test. Runs the function prepare, if there is one, in the prepared folder.
 man_examples() {
-    local tool=$1 page=$SRC/tools/$1/$1.1 names name line found
+    local tool=$1 page=$SRC/tools/$1/$1.1 names
     top=$PWD stubs=$PWD/stubs log=$PWD/arguments blocks=0 commands=0
     export log
     world_needs
@@ -200,21 +212,21 @@ man_examples() {
     # What a reader sees are these commands, and none is too wide for a screen.
     if command -v mandoc >/dev/null; then
         mandoc -T ascii -O width=80 "$page" | sed 's/.\x08//g' >rendered # without overstrikes
-        sed -n 's/^L //p' extracted | while IFS= read -r name; do
-            line=$(grep -F -m 1 -- "$name" rendered) || echo "not shown as it stands, or broken: $name"
-            [ ${#line} -le 80 ] || echo "wider than 80 columns: $name"
-        done >unseen
+        awk '
+            NR == FNR { lines[NR] = $0; n = NR; next }
+            sub(/^L /, "") {
+                for (i = 1; i <= n && !index(lines[i], $0);) i++
+                if (i > n) print "not shown as it stands, or broken: " $0
+                else if (length(lines[i]) > 80) print "wider than 80 columns: " $0
+            }' rendered extracted >unseen
         [ ! -s unseen ] || failed "$page:" "$(<unseen)"
     fi
 
     help_options "$tool" >options
     [ "$(wc -l <options)" -gt 10 ] || failed "no options in --help"
+    sed -n "s/^$tool \(-[^=]*\).*/\1/p" "$log" | sort -u >given
     while read -r names; do
-        found=0
-        for name in $names; do
-            ! grep -qxE -- "$tool $name(=.*)?" "$log" || found=1
-        done
-        [ $found = 1 ] || failed "$page: no example has $names"
+        tr ' ' '\n' <<<"$names" | grep -qxFf - given || failed "$page: no example has $names"
     done <options
     echo "$commands commands in $blocks examples, $(wc -l <options) options"
 }
