@@ -211,7 +211,7 @@ man_examples() {
 
     # What a reader sees are these commands, and none is too wide for a screen.
     if command -v mandoc >/dev/null; then
-        mandoc -T ascii -O width=80 "$page" | sed 's/.\x08//g' >rendered # without overstrikes
+        mandoc -T ascii "$page" | sed 's/.\x08//g' >rendered # without overstrikes
         awk '
             NR == FNR { lines[NR] = $0; n = NR; next }
             sub(/^L /, "") {
