@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # For each library: the functions declared in the public header, those of the export map, those the shared
-# library exports and those its manual page explains are the same.
+# library exports and those of its manual page, in the synopsis and in the text, are the same.
 set -u
 bad=0
 
@@ -37,10 +37,19 @@ for name in spool record sym; do
         bad=1
         continue
     fi
-    # What .Fn and .Fo name; types of functions (sym_native_fn) are written the same way.
-    sed -nE 's/^\.F[no] //p' "$page" | grep -oE "^[^,(]*" |
-        awk -v stem="${name}_" '{ if (match($0, stem "[a-z0-9_]+")) print substr($0, RSTART, RLENGTH) }' |
-        grep -v '_fn$' | sort -u >explained
-    same "lib$name: header (<) and manual page (>) differ" declared explained
+    # What .Fn and .Fo name, with arguments in the synopsis and in the text behind it; types of functions
+    # (sym_native_fn) are written the same way.
+    : >all_of
+    awk -v stem="${name}_" '
+        /^\.Sh / { part = $2 == "SYNOPSIS" ? "shown" : "explained" }
+        /^\.F[no] / && match($2, stem "[a-z0-9_]+") { print substr($2, RSTART, RLENGTH) >part }
+        /^\.Ar x Ns Fn _/ { print $NF >"all_of" }' "$page"
+    # `x_new' and `x_free' are explained once for all handles.
+    grep -f <(sed 's/$/$/' all_of) declared >>explained
+    for part in shown explained; do
+        grep -v '_fn$' $part | sort -u >in_page
+        same "lib$name: header (<) and what is $part in the manual page (>) differ" declared in_page
+    done
+    rm -f shown explained all_of
 done
 exit $bad
