@@ -101,7 +101,10 @@ struct sym_frame;
  * that much room. A frame with a raw_name and no name gets the demangled raw_name;
  * function_start is in the terms of query->rel. 0: no answer, the frame stays an address.
  * Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
- * query's module. */
+ * query's module, for the duration of the call; `query` has the lookup address: of a return address one
+ * was taken off already. Answers are remembered by file and query->rel, in memory that no file names by module and
+ * query->rel: a function that answers by query->abs needs a module for each place (or one with start 0 and
+ * file_offset 0, in which rel is abs). No answer is final, too: to ask ELF files then, ask another context. */
 typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
                           size_t build_id_size, const struct sym_query *query,
                           struct sym_frame *frames, size_t capacity);
