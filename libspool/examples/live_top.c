@@ -41,8 +41,10 @@ struct function {
 struct names {
     struct function **chain;
     size_t count;
-    bool known;  /* they have been asked for, */
-    int32_t pid; /* in this process: an address by itself is another function in each */
+    bool known; /* they have been asked for ... */
+    bool
+        one_process; /* ... for this process, and the frame is an address that means something else in others */
+    int32_t pid;
 };
 
 struct module {
@@ -146,7 +148,9 @@ static int describe_module(struct top *t, uint32_t id)
     struct module *module = &t->modules[id];
     struct spool_annotation note;
     struct sym_module described;
+    struct sym_jit_name *names = NULL;
     uint8_t build_id[64];
+    int rc;
 
     if (module->described || !m)
         return 0;
@@ -166,8 +170,24 @@ static int describe_module(struct top *t, uint32_t id)
         described.build_id = build_id;
         described.build_id_size = parse_hex(note.text, build_id, sizeof build_id);
     }
-    module->described = true;
-    return sym_module_add(t->symbols, &described, &module->handle);
+    described.jit = m->jit; /* generated code, with names in the spool */
+    if (m->jit_symbol_count > 0) {
+        names = (struct sym_jit_name *)malloc(m->jit_symbol_count * sizeof *names);
+        if (!names)
+            return SYM_ERR_NOMEM;
+        for (size_t i = 0; i < m->jit_symbol_count; i++) {
+            names[i].start = m->jit_symbols[i].start;
+            names[i].end = m->jit_symbols[i].end;
+            names[i].name = m->jit_symbols[i].name;
+            names[i].name_size = m->jit_symbols[i].name_size;
+        }
+        described.jit_names = names;
+        described.jit_name_count = m->jit_symbol_count;
+    }
+    rc = sym_module_add(t->symbols, &described, &module->handle);
+    module->described = rc == 0;
+    free(names);
+    return rc;
 }
 
 /* Asks libsym for the functions of a frame; leaves the chain empty when the frame is the marker of a cut stack. */
@@ -191,6 +211,7 @@ static int name_frame(struct top *t, struct names *names, uint32_t id, int32_t p
     names->pid = pid;
     if (!spool_reader_frame(t->reader, id, &frame) || frame.kind == SPOOL_FRAME_TRUNCATED)
         return 0;
+    names->one_process = frame.kind == SPOOL_FRAME_UNPINNED && !frame.kernel;
     query.kernel = frame.kernel;
     query.abs = frame.abs;
     rc = spool_reader_locate(t->reader, id, pid, &module, &query.rel);
@@ -210,7 +231,8 @@ static int name_frame(struct top *t, struct names *names, uint32_t id, int32_t p
     if (rc == 0)
         rc = sym_resolve(t->symbols, &query, &chain, &count);
     if (rc < 0)
-        return complain("names", sym_context_error(t->symbols));
+        return complain("names",
+                        rc == SYM_ERR_NOMEM ? sym_error_text(rc) : sym_context_error(t->symbols));
 
     free(names->chain);
     names->chain = (struct function **)malloc(count * sizeof *names->chain);
@@ -240,7 +262,7 @@ static int count_sample(struct top *t, const struct spool_sample *sample)
         for (size_t i = 0; i < n; i++) {
             struct names *names = &t->names[ids[i]];
 
-            if ((!names->known || names->pid != sample->pid) &&
+            if ((!names->known || (names->one_process && names->pid != sample->pid)) &&
                 name_frame(t, names, ids[i], sample->pid) < 0)
                 return -1;
             for (size_t k = 0; k < names->count; k++) {
@@ -350,7 +372,8 @@ static int print_screen(struct top *t, size_t rows, bool whole)
         print_text(f->name);
         putchar('\n');
     }
-    putchar('\n');
+    if (!whole)
+        putchar('\n');
     for (size_t i = 0; i < t->function_count; i++)
         t->functions[i]->self_now = t->functions[i]->total_now = 0;
     t->samples_now = 0;
