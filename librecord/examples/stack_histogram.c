@@ -349,8 +349,8 @@ static unsigned long parse_number(const char *text)
 
 int main(int argc, char **argv)
 {
-    struct record_session *s = record_session_new();
-    struct record_command *c = record_command_new();
+    struct record_session *s;
+    struct record_command *c;
     struct record_options options;
     struct record_summary sum;
     struct sigaction action;
@@ -381,6 +381,8 @@ int main(int argc, char **argv)
     action.sa_handler =
         interrupt; /* ends the recording; the command has the signal's default action */
     memset(&h, 0, sizeof h);
+    s = record_session_new();
+    c = record_command_new();
     h.reader = spool_reader_new();
     h.symbols = sym_context_new();
     if (!s || !c || !h.reader || !h.symbols) {
