@@ -11,7 +11,7 @@
  * kept is each module, frame and stack once, and a count for each stack of a process, however long it records.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* pipe2, and what POSIX adds to C, with -std=c11 too */
 #endif
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 PROGRAMS = stack_histogram live_top custom_symbolizer
 
 CFLAGS ?= -O2 -g -Wall -Wextra
-CFLAGS += $(shell pkg-config --cflags libspool librecord libsym)
+CPPFLAGS += $(shell pkg-config --cflags libspool librecord libsym)
 LDLIBS += $(shell pkg-config --libs libspool librecord libsym)
 
 all: $(PROGRAMS)

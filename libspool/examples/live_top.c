@@ -14,6 +14,9 @@
  * Frames are named when they are first sampled: while the process lives there is most to be found. Functions with the
  * same name are one; code without a name goes by its file.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* what POSIX adds to C, with -std=c11 too */
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

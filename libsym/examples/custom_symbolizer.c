@@ -16,6 +16,9 @@
  * are two contexts: one that asks it, and one that reads files, whose answers count where the first has no name.
  * Questions are put in batches (sym_resolve_many), which libsym answers in the order in which files are read fastest.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* what POSIX adds to C, with -std=c11 too */
+#endif
 #include <errno.h>
 #include <inttypes.h>
 #include <spool/sym.h>
