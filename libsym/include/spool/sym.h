@@ -24,6 +24,8 @@
  * package beside the debug file or the program, then where they are said to be, then beside the
  * program. A file whose build id is not the recorded one is never used.
  *
+ * A complete program is custom_symbolizer.c in share/doc/spooltools/examples. In short:
+ *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
  *     int rc = sym_context_open(c, NULL);
@@ -293,7 +295,8 @@ struct sym_module {
     size_t size;      /* sizeof(struct sym_module) */
     const char *path; /* as recorded, a ` (deleted)` included; looked up on disk only if absolute */
     size_t path_size; /* bytes; 0: path is NUL-terminated (or NULL: no path) */
-    uint64_t start, end;  /* of the mapping, absolute */
+    /* Of the mapping, absolute; of a file by itself 0 and UINT64_MAX: rel is abs then, the place in the file. */
+    uint64_t start, end;
     uint64_t file_offset; /* of start */
     bool kernel;
     bool jit; /* generated code: only jit_names speak for it, even when there are none */
@@ -415,7 +418,8 @@ struct sym_frame {
     enum sym_miss miss;      /* why there is no name */
 };
 
-/* A lookup address: one that lies inside the instruction. Recorders have moved return addresses
+/* rel is a place in the file, not an ELF address as nm and addr2line have it: program headers tell how these differ.
+ * A lookup address is one that lies inside the instruction. Recorders have moved return addresses
  * back by one already; a caller with raw program counters says which ones are return addresses. */
 struct sym_query {
     uint32_t module; /* handle, or SYM_NO_MODULE */
