@@ -393,11 +393,11 @@ int main(int argc, char **argv)
         record_session_set_log(s, log_warning, NULL);
         rc = record(&h, s, c, &options, pid, limit_ms, argv + optind);
         record_session_summary(s, &sum);
-        if (rc == 0)
+        if (rc == 0) {
             printf("%" PRIu64 " samples of %zu stacks, %" PRIu64 " lost, %" PRIu64 " truncated\n",
                    h.samples, h.used, sum.lost_samples, sum.truncated_stacks);
-        if (rc == 0)
             rc = print_histogram(&h, stacks);
+        }
         close(h.pipe[0]);
         close(h.pipe[1]);
     }

@@ -44,9 +44,8 @@ struct function {
 struct names {
     struct function **chain;
     size_t count;
-    bool known; /* they have been asked for ... */
-    bool
-        one_process; /* ... for this process, and the frame is an address that means something else in others */
+    bool known;       /* they have been asked for ... */
+    bool one_process; /* ... for this process: an address by itself is another function in others */
     int32_t pid;
 };
 

@@ -179,7 +179,7 @@ static int read_table(struct symbolizer *s, const char *path,
     else if (ferror(f))
         complain(path, wrong = strerror(errno));
     free(line);
-    fclose(f);
+    (void)fclose(f); /* it was read */
     return wrong ? -1 : 0;
 }
 
@@ -233,7 +233,6 @@ static int take_line(struct symbolizer *s, char *text, bool return_address)
     char *blank = strrchr(text, ' '), *number = blank ? blank + 1 : text, *end;
     const struct range *m;
     uint64_t address = strtoull(number, &end, 16);
-    int rc = 0;
 
     memset(own, 0, sizeof *own);
     memset(query, 0, sizeof *query);
@@ -246,6 +245,8 @@ static int take_line(struct symbolizer *s, char *text, bool return_address)
         return 0;
     query->abs = query->rel = address;
     if (*text == '/' && blank) {
+        int rc;
+
         *blank = '\0';
         rc = find_file(s, text, &query->module);
         *blank = ' ';
@@ -253,8 +254,7 @@ static int take_line(struct symbolizer *s, char *text, bool return_address)
     }
     own->abs = own->rel = address;
     own->module = s->everywhere;
-    m = find(&s->mappings,
-             address - return_address); /* a call may be the last thing in a mapping */
+    m = find(&s->mappings, address - return_address); /* the call may end the mapping */
     if (m) {
         query->module = m->handle;
         query->rel = address - m->start + m->file_offset;
