@@ -22,7 +22,7 @@
 enum answer_kind {
     ANSWER_FILE,    /* file, segment, rel */
     ANSWER_PACKED,  /* file, what of it is mapped, rel */
-    ANSWER_NATIVE,  /* file, rel */
+    ANSWER_NATIVE,  /* file, rel; of memory without a file: module, rel */
     ANSWER_JIT,     /* module, abs */
     ANSWER_PERF,    /* module or none, process, abs */
     ANSWER_KERNEL,  /* module or none, generation of the table, abs */
@@ -510,7 +510,10 @@ static int answer_native(struct lookup *l, enum sym_miss miss)
 {
     struct sym_context *c = l->c;
     const struct symint_file *file = c->registry.files[l->module->file];
-    l->answer = answer_key(ANSWER_NATIVE, l->module->file, (uint64_t)miss, l->query->rel);
+    /* Mappings of one file share answers. What no file names is another thing in each place and process. */
+    bool anonymous = l->module->anonymous;
+    l->answer = answer_key(ANSWER_NATIVE, anonymous ? l->who : l->module->file,
+                           (uint64_t)miss << 1 | anonymous, l->query->rel);
     if (recall(c, &l->answer))
         return 0;
     int n = call_native(l, file);
@@ -576,6 +579,7 @@ int sym_resolve(struct sym_context *c, const struct sym_query *query,
         before = *query;
         before.abs--;
         before.rel--;
+        before.return_address = false; /* for a native function, which is to look up what it sees */
         query = &before;
     }
     struct lookup l = {.c = c, .query = query, .who = query->module, .kernel = query->kernel};

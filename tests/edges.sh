@@ -14,7 +14,7 @@ refuse() { # WHY MATCHES
 includes() { # PATTERN FOLDER...: #include lines whose file matches the pattern
     local pattern=$1
     shift
-    grep -rnE --include='*.[ch]' "^[ \t]*#[ \t]*include[ \t]*[\"<]$pattern" "$@"
+    grep -rnE --include='*.[ch]' --exclude-dir=examples "^[ \t]*#[ \t]*include[ \t]*[\"<]$pattern" "$@"
 }
 
 refuse "libsym must not know spools" "$(includes 'spool/(spool|record)\.h' libsym)"
@@ -48,6 +48,12 @@ refuse "tools see public headers only" "$(
     includes "(.*/)?($private)[\">]" tools | grep -vE '[\"<]spool/(spool|record|sym)\.h[\">]'
 )"
 
+# Examples are programs of users: public headers of all libraries as installed ones are written, else the system's.
+refuse "examples see public headers and the system's only" "$(
+    grep -nE '^[ \t]*#[ \t]*include' lib*/examples/*.c |
+        grep -vE '<spool/(spool|record|sym)\.h>|<([a-z]+|sys/[a-z]+)\.h>$'
+)"
+
 # And what was built: nothing of the tools needs a library's inner function.
 for archive in "$BUILD"/lib/libtool*.a; do
     refuse "$(basename "$archive") uses internal functions" \
@@ -62,9 +68,9 @@ for name in spool record sym; do
     )"
 done
 
-listed=" $(cat lib*/CMakeLists.txt tools/CMakeLists.txt | tr '()/\n' '    ') "
+listed=" $(cat CMakeLists.txt lib*/CMakeLists.txt tools/CMakeLists.txt | tr '()/\n' '    ') "
 refuse "sources that no CMakeLists.txt lists" "$(
-    for source in lib*/*.c tools/*/*.c; do
+    for source in lib*/*.c lib*/examples/*.c tools/*/*.c; do
         case "$listed" in
         *" ${source##*/} "*) ;;
         *) [ "${source##*/}" = main.c ] || echo "$source" ;;

@@ -853,6 +853,43 @@ static void a_native_symbolizer_may_leave_demangling_to_libsym(void **state)
     sym_context_free(c);
 }
 
+/* Answers with the address it was asked for. */
+static int native_address(void *user, const char *path, const uint8_t *build_id,
+                          size_t build_id_size, const struct sym_query *query,
+                          struct sym_frame *frames, size_t capacity)
+{
+    char *name = user;
+    (void)path, (void)build_id, (void)build_id_size;
+    assert_true(capacity >= 1);
+    assert_false(query->return_address);
+    snprintf(name, 32, "at %x", (unsigned)query->abs);
+    frames[0].name = name;
+    return 1;
+}
+
+static void a_native_answer_for_memory_without_a_file_is_of_that_place_alone(void **state)
+{
+    (void)state;
+    char name[32];
+    struct sym_context *c =
+        open_with(&(struct sym_options){.native = native_address, .native_user = name});
+    struct sym_query q[2] = {{.abs = 0x1010, .rel = 0x10}, {.abs = 0x2011, .rel = 0x11}};
+    const struct sym_frame *f[2];
+    size_t count;
+    for (int i = 0; i < 2; i++) {
+        struct sym_module m = {.size = sizeof(m), .path = "[heap]"};
+        m.start = q[i].abs & ~(uint64_t)0xfff;
+        m.end = m.start + 0x1000;
+        assert_int_equal(sym_module_add(c, &m, &q[i].module), 0);
+    }
+    q[1].return_address = true; /* the byte before: at 0x10 of the second one */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sym_resolve(c, &q[i], &f[i], &count), 0);
+    assert_string_equal(f[0]->name, "at 1010");
+    assert_string_equal(f[1]->name, "at 2010");
+    sym_context_free(c);
+}
+
 /* ---- misuse ---- */
 
 static void the_rules_of_the_header_are_checked(void **state)
@@ -1017,6 +1054,7 @@ int main(void)
         cmocka_unit_test(a_native_symbolizer_replaces_the_files),
         cmocka_unit_test(a_native_symbolizer_gets_as_much_room_as_it_wants),
         cmocka_unit_test(a_native_symbolizer_may_leave_demangling_to_libsym),
+        cmocka_unit_test(a_native_answer_for_memory_without_a_file_is_of_that_place_alone),
         cmocka_unit_test(the_rules_of_the_header_are_checked),
         cmocka_unit_test(structs_of_an_older_or_newer_header_are_accepted),
         cmocka_unit_test(display_paths_are_base_names),

@@ -7,7 +7,7 @@
  * unwind tables of the files mapped (else by frame pointers or instructions), and writes what it finds
  * through libspool. It has no thread of its own: the program polls.
  *
- * Recording a command, without the checks:
+ * Recording a command, without the checks (stack_histogram.c in share/doc/spooltools/examples has them):
  *
  *     struct record_options o;
  *     struct record_session *s = record_session_new();
@@ -128,7 +128,7 @@ void record_session_free(struct record_session *s);
 
 /* Checks the options, reads the kernel's limits, and begins a spool on a descriptor, which stays the
  * caller's, or with a function that takes the bytes: it returns 0 when it took all of them, or an errno
- * value, and must not call back. The header has been written when this returns 0. A session is opened once, be it
+ * value. It is called with whole records only, during calls on the session, and must not call back into that. The header has been written when this returns 0. A session is opened once, be it
  * in vain.
  * Returns 0, ERR_LIMIT (a frequency above the kernel's; see record_session_frequency_error), ERR_UNSUPPORTED
  * (kernel before 6.0, another machine), ERR_IO, ERR_MISUSE, ERR_NOMEM. */
@@ -307,6 +307,7 @@ void record_session_summary(const struct record_session *s, struct record_summar
 struct record_command *record_command_new(void);
 void record_command_free(struct record_command *c);
 
+/* No field has a default: 0 is a descriptor, too. */
 struct record_command_options {
     size_t size;          /* sizeof: this struct may grow */
     int stdout_fd;        /* the command's standard output; -1: ours */

@@ -19,6 +19,8 @@
  *         fprintf(stderr, "%s\n", r ? spool_reader_error(r) : spool_error_text(rc));
  *     spool_reader_free(r);
  *
+ * A complete program, which follows a spool that is being written, is live_top.c in share/doc/spooltools/examples.
+ *
  * Conventions of the whole header:
  *   - A function that can fail returns int: 0 or positive is success, negative is one of SPOOL_ERR_*.
  *   - A handle is used by one thread at a time; different handles are independent of each other.

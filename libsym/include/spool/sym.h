@@ -24,6 +24,8 @@
  * package beside the debug file or the program, then where they are said to be, then beside the
  * program. A file whose build id is not the recorded one is never used.
  *
+ * A complete program is custom_symbolizer.c in share/doc/spooltools/examples. In short:
+ *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
  *     int rc = sym_context_open(c, NULL);
@@ -101,7 +103,10 @@ struct sym_frame;
  * that much room. A frame with a raw_name and no name gets the demangled raw_name;
  * function_start is in the terms of query->rel. 0: no answer, the frame stays an address.
  * Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
- * query's module. */
+ * query's module, for the duration of the call; `query` has the lookup address: of a return address one
+ * was taken off already. Answers are remembered by file and query->rel, in memory that no file names by module and
+ * query->rel: a function that answers by query->abs needs a module for each place (or one with start 0 and
+ * file_offset 0, in which rel is abs). No answer is final, too: to ask ELF files then, ask another context. */
 typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
                           size_t build_id_size, const struct sym_query *query,
                           struct sym_frame *frames, size_t capacity);
@@ -290,7 +295,8 @@ struct sym_module {
     size_t size;      /* sizeof(struct sym_module) */
     const char *path; /* as recorded, a ` (deleted)` included; looked up on disk only if absolute */
     size_t path_size; /* bytes; 0: path is NUL-terminated (or NULL: no path) */
-    uint64_t start, end;  /* of the mapping, absolute */
+    /* Of the mapping, absolute; of a file by itself 0 and UINT64_MAX: rel is abs then, the place in the file. */
+    uint64_t start, end;
     uint64_t file_offset; /* of start */
     bool kernel;
     bool jit; /* generated code: only jit_names speak for it, even when there are none */
@@ -412,7 +418,8 @@ struct sym_frame {
     enum sym_miss miss;      /* why there is no name */
 };
 
-/* A lookup address: one that lies inside the instruction. Recorders have moved return addresses
+/* rel is a place in the file, not an ELF address as nm and addr2line have it: program headers tell how these differ.
+ * A lookup address is one that lies inside the instruction. Recorders have moved return addresses
  * back by one already; a caller with raw program counters says which ones are return addresses. */
 struct sym_query {
     uint32_t module; /* handle, or SYM_NO_MODULE */
