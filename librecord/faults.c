@@ -13,7 +13,7 @@
 static const struct {
     const char *name;
     const char *text;
-} faults[RECORD_FAULT_COUNT] = {
+} faults[] = {
     [RECORD_FAULT_REGISTERS_MISSING] = {"registers_missing", "no user registers in the sample"},
     [RECORD_FAULT_REGISTER_CAPTURE] = {"register_capture", "registers of a 32-bit task"},
     [RECORD_FAULT_STACK_READ] = {"stack_read", "an address outside the stack was needed"},
@@ -28,6 +28,8 @@ static const struct {
                               "no unwind information, and no frame pointer to be trusted"},
     [RECORD_FAULT_UPROBE] = {"uprobe", "a return address replaced by a uretprobe"},
 };
+_Static_assert(sizeof faults / sizeof faults[0] == RECORD_FAULT_COUNT, "a text for each fault");
+_Static_assert(RECORD_FAULT_COUNT <= RECORD_FAULTS_MAX, "room in struct record_faults");
 
 uint64_t record_faults_get(const struct record_faults *f, enum record_fault fault)
 {

@@ -143,7 +143,7 @@ static int take_options(struct record_session *s, const struct record_options *o
     if (options == NULL || options->size < sizeof options->size ||
         options->size > sizeof s->options)
         return misuse(s, "options that record_options_init did not fill in");
-    record_options_init(&s->options);
+    record_options_init(&s->options, sizeof s->options);
     memcpy(&s->options, options, options->size);
     if (s->options.frequency_hz == 0 || s->options.stack_size_bytes < 8)
         return misuse(s, "a frequency of 0, or a stack size below 8 bytes");

@@ -233,7 +233,7 @@ static void expect_at_most(size_t limit, unsigned count, void (*one)(struct chur
     assert_true(fd >= 0);
     c.s = record_session_new();
     assert_non_null(c.s);
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     assert_int_equal(record_session_open_fd(c.s, fd, &o), 0);
     c.s->config.settled = true;
     recordint_event_layout(&c.s->config, &c.s->layout);

@@ -41,7 +41,7 @@ static void open_fixture(struct fixture *f, bool no_inherit)
     f->time_ns = 1000;
     f->s = record_session_new();
     assert_non_null(f->s);
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.no_inherit = no_inherit;
     assert_int_equal(record_session_open_fd(f->s, f->fd, &o), 0);
     f->s->config.settled = true;

@@ -12,7 +12,7 @@
  *     struct record_options o;
  *     struct record_session *s = record_session_new();
  *     struct record_command *c = record_command_new();
- *     record_options_init(&o);
+ *     record_options_init(&o, sizeof o);
  *     record_session_open_fd(s, fd, &o);
  *     record_command_prepare(c, argv, NULL);               // forked, stopped before its exec
  *     record_session_attach_command(s, c);
@@ -91,7 +91,7 @@ enum record_event {
 };
 
 struct record_options {
-    size_t size;           /* of this struct, set by record_options_init */
+    size_t size;           /* of the struct that the caller knows, set by record_options_init */
     uint32_t frequency_hz; /* samples a second of each thread while on a CPU, >= 1; default 999 */
     uint32_t
         stack_size_bytes; /* user stack copied with each sample, rounded down to a multiple of 8,
@@ -113,8 +113,8 @@ struct record_options {
         cmdline; /* for the annotation `cmdline` of a command's process, NULL: read from /proc. Copied. */
 };
 
-/* Fills in the defaults above. */
-void record_options_init(struct record_options *options);
+/* Fills in the defaults above. size is sizeof(struct record_options) as the caller was compiled: it may grow. */
+void record_options_init(struct record_options *options, size_t size);
 
 /* ---- session ------------------------------------------------------------------------------------ */
 
@@ -225,15 +225,18 @@ enum record_fault {
     RECORD_FAULT_DEPTH_LIMIT,         /* more than RECORD_DEPTH_MAX frames */
     RECORD_FAULT_NO_RULE, /* no unwind information, no credible frame pointer, no telling code */
     RECORD_FAULT_UPROBE,  /* a return address replaced by a uretprobe */
-    RECORD_FAULT_COUNT    /* not a fault: how many there are */
+    RECORD_FAULT_COUNT    /* not a fault: how many this version has */
 };
+
+/* Room for those of later versions. */
+#define RECORD_FAULTS_MAX 32
 
 /* Frames of a sample, kernel and user together, at most. */
 #define RECORD_DEPTH_MAX 1024
 
 /* Counts by fault: a plain value, copied by assignment. */
 struct record_faults {
-    uint64_t count[RECORD_FAULT_COUNT];
+    uint64_t count[RECORD_FAULTS_MAX];
 };
 
 /* 0 for a number that is no fault. */
@@ -294,6 +297,7 @@ struct record_summary {
     uint32_t threads;     /* threads with a sample */
     enum record_mode mode;
     uint64_t ring_size_bytes; /* of each ring */
+    uint64_t reserved[16];    /* for counters of later versions; 0 */
 };
 
 /* The counters so far. */
@@ -308,7 +312,7 @@ struct record_command *record_command_new(void);
 void record_command_free(struct record_command *c);
 
 struct record_command_options {
-    size_t size;          /* sizeof: this struct may grow */
+    size_t size;          /* sizeof(struct record_command_options): it may grow */
     int stdout_fd;        /* the command's standard output; -1: ours */
     bool default_signals; /* SIGINT, SIGTERM, SIGPIPE as by default in the child */
 };
