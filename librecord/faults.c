@@ -80,6 +80,14 @@ const char *record_fault_text(enum record_fault fault)
     return (unsigned)fault < RECORD_FAULT_COUNT ? faults[fault].text : "unknown";
 }
 
+/* Hundredths of a percent, rounded; printf's own point would be the locale's comma. */
+static uint64_t share(uint64_t count, uint64_t samples)
+{
+    for (; count > UINT64_MAX / 20000; samples /= 2)
+        count /= 2;
+    return samples > 0 ? (count * 10000 + samples / 2) / samples : 0;
+}
+
 size_t record_faults_report(const struct record_faults *f, uint64_t samples, char *text,
                             size_t size)
 {
@@ -90,6 +98,7 @@ size_t record_faults_report(const struct record_faults *f, uint64_t samples, cha
         text[0] = '\0';
     for (;;) {
         unsigned most = RECORD_FAULT_COUNT;
+        uint64_t percent;
         int n;
 
         for (unsigned i = 0; i < RECORD_FAULT_COUNT; i++)
@@ -99,10 +108,10 @@ size_t record_faults_report(const struct record_faults *f, uint64_t samples, cha
         if (most == RECORD_FAULT_COUNT)
             return length;
         told[most] = true;
+        percent = share(f->count[most], samples);
         n = snprintf(length < size ? text + length : NULL, length < size ? size - length : 0,
-                     "%" PRIu64 " (%.2f %%): %s\n", f->count[most],
-                     samples > 0 ? 100.0 * (double)f->count[most] / (double)samples : 0.0,
-                     faults[most].text);
+                     "%" PRIu64 " (%" PRIu64 ".%02u %%): %s\n", f->count[most], percent / 100,
+                     (unsigned)(percent % 100), faults[most].text);
         if (n > 0)
             length += (size_t)n;
     }

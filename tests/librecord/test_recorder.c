@@ -343,39 +343,6 @@ static void a_stack_size_above_the_kernels_is_clamped_and_said_so(void **state)
     free(k.bytes);
 }
 
-static void faults_are_counted_by_kind_and_reported_by_share(void **state)
-{
-    struct record_faults f;
-    enum record_fault fault;
-    uint64_t count;
-    unsigned at = 0;
-    char text[512], small[8];
-    size_t needed;
-
-    (void)state;
-    record_faults_reset(&f);
-    assert_false(record_faults_any(&f));
-    assert_int_equal(record_faults_report(&f, 10, text, sizeof text), 0);
-    f.count[RECORD_FAULT_NO_RULE] = 1;
-    f.count[RECORD_FAULT_STACK_TRUNCATED] = 25;
-    assert_int_equal(record_faults_total(&f), 26);
-    assert_int_equal(record_faults_get(&f, RECORD_FAULT_NO_RULE), 1);
-    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 1);
-    assert_int_equal(fault, RECORD_FAULT_STACK_TRUNCATED);
-    assert_int_equal(count, 25);
-    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 1);
-    assert_int_equal(fault, RECORD_FAULT_NO_RULE);
-    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 0);
-    needed = record_faults_report(&f, 1000, text, sizeof text);
-    assert_int_equal(needed, strlen(text));
-    assert_string_equal(text,
-                        "25 (2.50 %): the copied part of the stack ended\n"
-                        "1 (0.10 %): no unwind information, and no frame pointer to be trusted\n");
-    assert_int_equal(record_faults_report(&f, 1000, small, sizeof small), needed);
-    assert_int_equal(strlen(small), sizeof small - 1);
-    assert_string_equal(record_fault_name(RECORD_FAULT_COUNT), "unknown");
-}
-
 /* ---- with events ---- */
 
 static void a_running_process_is_sampled_at_the_rate_asked_for(void **state)
@@ -983,7 +950,6 @@ int main(void)
         cmocka_unit_test(a_frequency_above_the_limit_carries_both_numbers),
         cmocka_unit_test(the_header_says_what_was_asked_for),
         cmocka_unit_test(a_stack_size_above_the_kernels_is_clamped_and_said_so),
-        cmocka_unit_test(faults_are_counted_by_kind_and_reported_by_share),
         cmocka_unit_test(a_running_process_is_sampled_at_the_rate_asked_for),
         cmocka_unit_test(nothing_is_sampled_while_switched_off),
         cmocka_unit_test(processes_may_be_added_and_may_end),
