@@ -33,7 +33,8 @@
  *     raises RLIMIT_NOFILE to the hard limit when a session opens.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
  *   - ERR_NOMEM is the end of a session. Two shortages are not: a stack stops (no_rule) in a file for whose unwind
- *     tables there is no memory, and a record that goes round a ring's end is skipped (corrupt_records).
+ *     tables there is no memory, and a record that goes round a ring's end is skipped (corrupt_records), after
+ *     which threads and mappings are read again, as after any loss.
  */
 #ifndef SPOOL_RECORD_H
 #define SPOOL_RECORD_H
@@ -288,7 +289,7 @@ struct record_summary {
     uint64_t
         excluded_kernel; /* samples that hit the kernel and have no frame left without kernel frames */
     uint64_t throttled;       /* times that the kernel throttled an event */
-    uint64_t corrupt_records; /* of a ring, skipped */
+    uint64_t corrupt_records; /* of a ring, skipped; threads and mappings are read again then */
     uint64_t rescans; /* times that /proc/PID/maps was read again because an address was unknown */
     struct record_faults faults;
     uint64_t bytes;       /* of the spool so far */
