@@ -141,7 +141,7 @@ static int decode_flag(const struct decoder *d, bool *out)
 /* A length and that many bytes. Checked in 64 bits: a length may not lead beyond 2^64-1, and one that leads beyond
  * the window is short, whatever it says. */
 static int decode_bytes(const struct decoder *d, const char *field, uint64_t limit,
-                        const char **data, size_t *size, uint64_t *limit_bytes)
+                        const char **data, size_t *size, uint64_t *needed_bytes)
 {
     uint64_t length, at;
 
@@ -150,8 +150,8 @@ static int decode_bytes(const struct decoder *d, const char *field, uint64_t lim
     if (length > UINT64_MAX - at)
         return refuse(d, "has a %s of %" PRIu64 " bytes, which leads beyond 2^64-1", field, length);
     if (length > limit) {
-        *limit_bytes = (uint64_t)(d->c->at - d->begin) + length;
-        return DECODE_PATH_LIMIT;
+        *needed_bytes = (uint64_t)(d->c->at - d->begin) + length;
+        return DECODE_TOO_LONG;
     }
     *data = (const char *)cursor_bytes(d->c, length);
     if (d->c->state != CURSOR_OK)
@@ -178,7 +178,7 @@ static int check_utf8(const struct decoder *d, const char *field, const char *da
             return result_;       \
     } while (0)
 
-static int decode_module(const struct decoder *d, struct spool_module *m, uint64_t *limit_bytes)
+static int decode_module(const struct decoder *d, struct spool_module *m, uint64_t *needed_bytes)
 {
     uint32_t version = d->t->version;
 
@@ -198,7 +198,7 @@ static int decode_module(const struct decoder *d, struct spool_module *m, uint64
     TRY(decode_flag(d, &m->kernel));
     if (version >= FORMAT_VERSION_ORIGIN && !m->kernel && m->pid < 1)
         return refuse(d, "has process id %" PRId32 ", which is not positive", m->pid);
-    TRY(decode_bytes(d, "path", FORMAT_PATH_LIMIT, &m->path, &m->path_size, limit_bytes));
+    TRY(decode_bytes(d, "path", FORMAT_PATH_LIMIT, &m->path, &m->path_size, needed_bytes));
     if (version < FORMAT_VERSION_ORIGIN)
         TRY(check_utf8(d, "path", m->path, m->path_size));
     m->retired_at_frame = SPOOL_NOT_RETIRED;
@@ -251,7 +251,7 @@ static bool jit_scratch_reserve(struct jit_scratch *jit, size_t count)
 
 /* The symbols from number jit->checked on. */
 static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
-                              const struct spool_module *m, uint64_t count, uint64_t *limit_bytes)
+                              const struct spool_module *m, uint64_t count, uint64_t *needed_bytes)
 {
     for (size_t i = jit->checked; i < count; i++) {
         struct spool_jit_symbol s = {0};
@@ -277,8 +277,8 @@ static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
             return refuse(d, "has symbol %zu at 0x%" PRIx64 ", before symbol %zu at 0x%" PRIx64, i,
                           s.start, i - 1, jit->symbols[i - 1].start);
         if ((uint64_t)(d->c->at - d->begin) > FORMAT_JIT_BYTES_LIMIT) {
-            *limit_bytes = FORMAT_JIT_BYTES_LIMIT;
-            return DECODE_PATH_LIMIT;
+            *needed_bytes = FORMAT_JIT_BYTES_LIMIT;
+            return DECODE_TOO_LONG;
         }
         if (!jit_scratch_reserve(jit, i + 1))
             return spoolint_error_set(d->e, SPOOL_ERR_NOMEM, "out of memory for %zu JIT symbols",
@@ -291,12 +291,12 @@ static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
 }
 
 static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
-                             struct spool_module *m, uint64_t *limit_bytes)
+                             struct spool_module *m, uint64_t *needed_bytes)
 {
     const uint8_t *first;
     uint64_t count;
 
-    TRY(decode_module(d, m, limit_bytes));
+    TRY(decode_module(d, m, needed_bytes));
     m->jit = true;
     READ_UV(d, count);
     if (count > FORMAT_JIT_SYMBOLS_MAX)
@@ -306,12 +306,12 @@ static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
     first = d->c->at;
     if (jit->checked > 0 && jit->offset_bytes == d->offset_bytes) {
         d->c->at = d->begin + jit->checked_bytes;
-        TRY(decode_jit_symbols(d, jit, m, count, limit_bytes));
+        TRY(decode_jit_symbols(d, jit, m, count, needed_bytes));
         d->c->at = first; /* complete now; the window may have moved away from under the names */
     }
     jit->offset_bytes = d->offset_bytes;
     jit->checked = 0;
-    TRY(decode_jit_symbols(d, jit, m, count, limit_bytes));
+    TRY(decode_jit_symbols(d, jit, m, count, needed_bytes));
     jit->checked = 0;
     m->jit_symbols = jit->symbols;
     m->jit_symbol_count = (size_t)count;
@@ -598,8 +598,8 @@ void spoolint_record_encode_header(struct byte_buffer *b, const struct spool_hea
 /* ---- API ---- */
 
 int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct table *t,
-                           struct jit_scratch *jit, struct spool_record *rec, uint64_t *limit_bytes,
-                           struct error_state *e)
+                           struct jit_scratch *jit, struct spool_record *rec,
+                           uint64_t *needed_bytes, struct error_state *e)
 {
     struct decoder d = {.c = c, .t = t, .e = e, .offset_bytes = offset_bytes, .begin = c->at};
     uint8_t tag = cursor_byte(c);
@@ -611,7 +611,7 @@ int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct
     d.what = spoolint_record_name(rec->type);
     switch (tag) {
     case FORMAT_TAG_MODULE:
-        return decode_module(&d, &rec->module, limit_bytes);
+        return decode_module(&d, &rec->module, needed_bytes);
     case FORMAT_TAG_FRAME:
         return decode_frame(&d, &rec->frame);
     case FORMAT_TAG_STACK:
@@ -630,7 +630,7 @@ int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct
         break;
     case FORMAT_TAG_JIT_MODULE:
         if (t->version >= FORMAT_VERSION_ORIGIN)
-            return decode_jit_module(&d, jit, &rec->module, limit_bytes);
+            return decode_jit_module(&d, jit, &rec->module, needed_bytes);
         break;
     default:
         break;
