@@ -32,7 +32,8 @@
  *   - The library never prints, exits, installs signal handlers or closes a descriptor it was lent. It
  *     raises RLIMIT_NOFILE to the hard limit when a session opens.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
- *   - ERR_NOMEM is the end of a session. Two shortages are not: a stack stops (no_rule) in a file for whose unwind
+ *   - ERR_IO, ERR_NOMEM, and ERR_LIMIT once the spool's ids are used up, are the end of a session: every later call
+ *     returns it again. Two shortages of memory are not: a stack stops (no_rule) in a file for whose unwind
  *     tables there is no memory, and a record that goes round a ring's end is skipped (corrupt_records), after
  *     which threads and mappings are read again, as after any loss.
  */
@@ -171,7 +172,8 @@ RECORD_MUST_CHECK int record_session_attach_command(struct record_session *s,
 RECORD_MUST_CHECK int record_session_refresh_threads(struct record_session *s, pid_t pid);
 
 /* Switches sampling of all targets on or off. Switched off, the kernel tells nothing either: threads and mappings
- * are read again when sampling is switched on. Returns 0 or an error. */
+ * are read again when sampling is switched on. Returns 0, ERR_UNSUPPORTED (the kernel refuses), or an error as
+ * record_session_poll does. */
 RECORD_MUST_CHECK int record_session_enable(struct record_session *s);
 RECORD_MUST_CHECK int record_session_disable(struct record_session *s);
 
@@ -179,13 +181,14 @@ RECORD_MUST_CHECK int record_session_disable(struct record_session *s);
  * after which rings are looked at anyway), then reads what there is and writes it. Samples younger than the
  * previous call stay in the rings until the next one, so that records of several CPUs come in order. Flushes the
  * output at least once a second. EINTR is a return of 0.
- * Returns the number of samples written, ERR_IO, ERR_NOMEM, ERR_MISUSE. */
+ * Returns the number of samples written, ERR_IO, ERR_LIMIT (ids), ERR_NOMEM, ERR_MISUSE. */
 RECORD_MUST_CHECK int record_session_poll(struct record_session *s, int timeout_ms);
 
 /* 1 when a ring holds records, 0 when none does. */
 int record_session_pending(const struct record_session *s);
 
-/* Hands everything written so far to the output; it then ends on a record boundary. Returns 0 or ERR_IO. */
+/* Hands everything written so far to the output; it then ends on a record boundary. Returns 0 or an error
+ * as record_session_poll does. */
 RECORD_MUST_CHECK int record_session_flush(struct record_session *s);
 
 /* The targets that have not ended: roots, what was added, and followed children. record_session_process_count
@@ -199,7 +202,7 @@ int record_session_process_active(struct record_session *s, pid_t pid);
 
 /* Stops sampling, reads all that is left in the rings, writes the closing notes and flushes. Afterwards only
  * the functions that read counters, texts and the summary are allowed.
- * Returns 0, ERR_IO, ERR_NOMEM, ERR_MISUSE. */
+ * Returns 0 or an error as record_session_poll does; the session is finished then, too. */
 RECORD_MUST_CHECK int record_session_finish(struct record_session *s);
 
 /* The text of the latest error, "no error" before any. Never NULL, valid until the next call. */
@@ -250,7 +253,7 @@ void record_faults_reset(struct record_faults *f);
 int record_faults_next(const struct record_faults *f, unsigned *at, enum record_fault *fault,
                        uint64_t *count);
 
-/* "stack_truncated": as in JSON. And in words: "the copied stack ended". Static storage, "unknown" for others. */
+/* "stack_truncated": as in JSON. And in words: "the copied part of the stack ended". Static storage, "unknown" for others. */
 const char *record_fault_name(enum record_fault fault);
 const char *record_fault_text(enum record_fault fault);
 
