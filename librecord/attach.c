@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "kernel_limits.h"
-#include "procfs.h"
 #include "session.h"
 
 /* Descriptors left for everything that is not an event. */
