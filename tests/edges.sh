@@ -58,9 +58,9 @@ for name in spool record sym; do
     )"
 done
 
-listed=" $(cat lib*/CMakeLists.txt tools/CMakeLists.txt | tr '()/\n' '    ') "
+listed=" $(cat CMakeLists.txt lib*/CMakeLists.txt tools/CMakeLists.txt | tr '()/\n' '    ') "
 refuse "sources that no CMakeLists.txt lists" "$(
-    for source in lib*/*.c tools/*/*.c; do
+    for source in $(echo "$sources" | grep -E '^(lib|tools)[^ ]*\.c$'); do
         case "$listed" in
         *" ${source##*/} "*) ;;
         *) [ "${source##*/}" = main.c ] || echo "$source" ;;
