@@ -283,9 +283,9 @@ static bool read_options(const struct record_command_options *options, struct la
 {
     struct record_command_options o = {.stdout_fd = -1};
     if (options != NULL) {
-        if (options->size < sizeof(options->size))
+        if (options->size < sizeof(options->size) || options->size > sizeof(o))
             return false;
-        memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+        memcpy(&o, options, options->size);
     }
     l->stdout_fd = o.stdout_fd;
     l->default_signals = o.default_signals;

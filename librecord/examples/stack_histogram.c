@@ -360,7 +360,7 @@ int main(int argc, char **argv)
     pid_t pid = 0;
     int opt, rc = -1;
 
-    record_options_init(&options);
+    record_options_init(&options, sizeof options);
     while ((opt = getopt(argc, argv, "+d:kn:p:")) != -1) {
         if (opt == 'd')
             limit_ms = parse_number(optarg) * (uint64_t)1000;

@@ -27,6 +27,8 @@
  *     Only the functions that free accept NULL for one.
  *   - The library never prints, exits, installs signal handlers or closes a descriptor it was lent.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
+ *   - A program runs with every later library of the major version that it was compiled against: structs keep
+ *     their size, or carry it, and enumerations may get more values. Pass over those you do not know.
  */
 #ifndef SPOOL_SPOOL_H
 #define SPOOL_SPOOL_H

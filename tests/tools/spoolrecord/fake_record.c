@@ -81,12 +81,10 @@ static int put(struct record_session *s, const char *format, ...)
     return 0;
 }
 
-void record_options_init(struct record_options *options)
+void record_options_init(struct record_options *options, size_t size)
 {
-    *options = (struct record_options){.size = sizeof *options,
-                                       .frequency_hz = 999,
-                                       .stack_size_bytes = 32768,
-                                       .spool_version = 3};
+    *options = (struct record_options){
+        .size = size, .frequency_hz = 999, .stack_size_bytes = 32768, .spool_version = 3};
 }
 
 struct record_session *record_session_new(void)
