@@ -21,7 +21,7 @@ function is_test(file) { return file ~ /^tests\// }
 
 BEGIN {
     count = split("alloca assert ctype dirent dlfcn elf endian errno fcntl fnmatch ftw getopt glob inttypes langinfo " \
-                  "limits link locale malloc math poll pthread pwd regex sched setjmp signal spawn stdarg stdatomic " \
+                  "limits link locale malloc math poll pthread pwd regex sched search setjmp signal spawn stdarg stdatomic " \
                   "stdbool stddef stdint stdio stdlib string strings termios threads time ucontext unistd wchar",
                   names, " ")
     for (i = 1; i <= count; i++)
