@@ -13,6 +13,7 @@
 #include "openfile.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -74,9 +75,30 @@ int symint_debug_file_open(struct symint_root root, char *path, struct symint_de
         rc = SYM_ERR_NOMEM;
     if (rc != 0 || out->fd < 0) {
         *why = error != 0 ? strerror(error) : sym_miss_text(*miss);
+        errno = error;
         return rc;
     }
-    return symint_debug_file_read(out, miss, why);
+    rc = symint_debug_file_read(out, miss, why);
+    errno = 0;
+    return rc;
+}
+
+int symint_debug_file_again(const struct symint_debug_file *from, struct symint_debug_file *out)
+{
+    enum sym_miss miss;
+    const char *why;
+    *out = (struct symint_debug_file){.fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0),
+                                      .archive = from->archive};
+    if (out->fd < 0) /* too many are open: as good as no memory for one more */
+        return SYM_ERR_NOMEM;
+    out->path = strdup(from->path);
+    out->root = from->root != NULL ? strdup(from->root) : NULL;
+    int rc = SYM_ERR_NOMEM;
+    if (out->path != NULL && (from->root == NULL || out->root != NULL))
+        rc = symint_debug_file_read(out, &miss, &why);
+    if (rc != 0 || out->elf == NULL || miss != SYM_MISS_NONE)
+        symint_debug_file_close(out);
+    return rc;
 }
 
 /* ---- a search ---- */

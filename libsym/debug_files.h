@@ -26,11 +26,14 @@ void symint_debug_file_close(struct symint_debug_file *f);
 
 /* Opens a regular file inside a root and reads its headers; takes path, malloc'ed or
  * NULL for out of memory. 0 with out->elf set and *miss NONE, or with *miss and *why telling what is wrong
- * (out is to be closed all the same); SYM_ERR_NOMEM. */
+ * (out is to be closed all the same), and errno what kept it from being opened, 0: something else did; SYM_ERR_NOMEM. */
 int symint_debug_file_open(struct symint_root root, char *path, struct symint_debug_file *out,
                            enum sym_miss *miss, const char **why);
 /* The headers of f->fd. As above. */
 int symint_debug_file_read(struct symint_debug_file *f, enum sym_miss *miss, const char **why);
+/* The same file once more, with a descriptor of its own. 0 with out->elf NULL, and nothing to close: it cannot be read
+ * any more; SYM_ERR_NOMEM. */
+int symint_debug_file_again(const struct symint_debug_file *from, struct symint_debug_file *out);
 
 /* All of these: a name is looked for inside the root of `from`; 0 with out->elf set, or NULL and *why (in
  * the arena) telling what was tried, "" when there is nothing to say; SYM_ERR_NOMEM. out is the

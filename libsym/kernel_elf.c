@@ -1,107 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ELF files of a kernel. What the index of a file (elf_index.c) does not tell is here: where a
- * symbol of some name is, whatever its type.
- */
+/* Where a symbol of some name is, whatever its type, which the index of a file (elf_index.c) does not tell. */
 #include "kernel_elf.h"
 
 #include "elf_private.h"
-#include "openfile.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- files ---- */
-
-void symint_kernel_elf_close(struct symint_debug_file *f)
-{
-    symint_elf_free(f->elf);
-    if (f->fd >= 0)
-        close(f->fd);
-    free(f->path);
-    free(f->root);
-    *f = (struct symint_debug_file){.fd = -1};
-}
-
-/* Reads the headers of f->fd. */
-static int read_headers(struct symint_debug_file *f, enum sym_miss *miss, const char **why)
-{
-    struct stat st;
-    *miss = SYM_MISS_UNREADABLE;
-    *why = "its size is unknown";
-    if (fstat(f->fd, &st) != 0 || st.st_size < 0)
-        return 0;
-    struct symint_input input = {
-        .fd = f->fd, .size = (uint64_t)st.st_size, .stored_bytes = (uint64_t)st.st_blocks * 512};
-    int rc = symint_elf_open(&input, &f->elf, miss, why);
-    if (rc == 0 && f->elf != NULL)
-        rc = symint_elf_read_sections(f->elf, miss, why);
-    if (rc == 0 && f->elf != NULL && *miss != SYM_MISS_NONE) {
-        symint_elf_free(f->elf);
-        f->elf = NULL;
-    }
-    return rc;
-}
-
-int symint_kernel_elf_open(struct symint_root root, const char *path, struct symint_debug_file *f,
-                           enum sym_miss *miss, const char **why, int *error)
-{
-    *f = (struct symint_debug_file){.fd = -1, .archive = root.archive};
-    *why = "";
-    int rc = symint_root_open_regular(root, path, &f->fd, miss, error);
-    if (rc == 0 && f->fd < 0) {
-        *why = sym_miss_text(*miss);
-        return 0;
-    }
-    if (rc == 0) {
-        f->path = strdup(path);
-        f->root = root.path != NULL ? strdup(root.path) : NULL;
-        rc = f->path == NULL || (root.path != NULL && f->root == NULL) ? SYM_ERR_NOMEM
-                                                                       : read_headers(f, miss, why);
-    }
-    if (rc != 0 || f->elf == NULL)
-        symint_kernel_elf_close(f);
-    return rc;
-}
-
-int symint_kernel_elf_again(const struct symint_debug_file *from, struct symint_debug_file *f)
-{
-    enum sym_miss miss;
-    const char *why;
-    *f = (struct symint_debug_file){.fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0),
-                                    .archive = from->archive};
-    if (f->fd < 0) /* too many are open: as good as no memory for one more */
-        return SYM_ERR_NOMEM;
-    f->path = strdup(from->path);
-    f->root = from->root != NULL ? strdup(from->root) : NULL;
-    int rc = f->path == NULL || (from->root != NULL && f->root == NULL)
-                 ? SYM_ERR_NOMEM
-                 : read_headers(f, &miss, &why);
-    if (rc != 0 || f->elf == NULL)
-        symint_kernel_elf_close(f);
-    return rc;
-}
-
-bool symint_kernel_elf_has_dwarf(const struct symint_elf *e)
-{
-    const struct section *s = symint_elf_section(e, ".debug_info");
-    if (s == NULL)
-        s = symint_elf_section(e, ".zdebug_info");
-    return s != NULL && s->type != SHT_NOBITS && s->size > 0;
-}
-
-bool symint_kernel_elf_is_relocatable(const struct symint_elf *e)
-{
-    uint8_t type[2];
-    return symint_elf_read(&e->input, EI_NIDENT, sizeof(type), type) == READ_OK &&
-           get16(e, type) == ET_REL;
-}
-
-/* ---- symbols ---- */
 
 int symint_kernel_names_read(const struct symint_elf *e, struct symint_kernel_names *out)
 {

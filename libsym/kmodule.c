@@ -43,7 +43,7 @@ static void forget(struct symint_kmodule *f)
 {
     symint_dwarf_free(f->dwarf);
     if (f->file.path != NULL)
-        symint_kernel_elf_close(&f->file);
+        symint_debug_file_close(&f->file);
     symint_kernel_names_free(&f->names);
     free(f->by_name);
     f->dwarf = NULL;
@@ -133,19 +133,16 @@ static int compare_files(const void *a, const void *b)
 /* Lists the modules of the release: those of the debug folders first. */
 static int walk_trees(struct symint_kmodules *m, const struct symint_search_options *options)
 {
-    static const char *const standard[] = {"/usr/lib/debug"};
-    bool named = options->debug_dir_count > 0;
-    const char *const *dirs = named ? options->debug_dirs : standard;
-    size_t count = named ? options->debug_dir_count : 1;
     struct adding inside = {m, symint_in_folder(options->sysroot), false};
     struct adding ours = {m, symint_in_folder(NULL), false};
     char folder[4096];
+    const char *dir;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        int n = snprintf(folder, sizeof(folder), "%s/lib/modules/%s", dirs[i], m->release);
+    for (size_t i = 0; rc == 0 && (dir = symint_debug_dir(options, i)) != NULL; i++) {
+        int n = snprintf(folder, sizeof(folder), "%s/lib/modules/%s", dir, m->release);
         if (n < 0 || n >= (int)sizeof(folder))
             continue;
-        if (options->sysroot != NULL && dirs[i][0] == '/')
+        if (options->sysroot != NULL && dir[0] == '/')
             rc = symint_kmodule_walk(options->sysroot, folder, add_file, &inside);
         if (rc == 0)
             rc = symint_kmodule_walk(NULL, folder, add_file, &ours);
@@ -195,7 +192,7 @@ static int check_module(const struct symint_kmodules *m, struct symint_kmodule *
     const uint8_t *id = symint_elf_build_id(e, &size);
     bool same = build_id_size > 0 && size == build_id_size && memcmp(id, build_id, size) == 0;
     *good = false;
-    if (!symint_kernel_elf_is_relocatable(e) || (build_id_size > 0 && !same))
+    if (!e->relocatable || (build_id_size > 0 && !same))
         return 0;
     int rc = read_modinfo(e, "name", value, sizeof(value), &found);
     for (char *p = value; rc == 0 && found && *p != '\0'; p++)
@@ -246,16 +243,16 @@ static int open_module(struct symint_kmodules *m, struct symint_kmodule *f,
     struct symint_debug_file dwarf = {.fd = -1};
     enum sym_miss miss;
     const char *why;
-    int error;
     bool good = false;
     f->tried = true;
-    int rc = symint_kernel_elf_open(f->root, f->path, &f->file, &miss, &why, &error);
-    if (rc == 0 && f->file.elf != NULL && symint_kernel_elf_has_dwarf(f->file.elf))
+    int rc = symint_debug_file_open(f->root, strdup(f->path), &f->file, &miss, &why);
+    if (rc == 0 && f->file.elf != NULL && miss == SYM_MISS_NONE &&
+        symint_elf_has_debug_info(f->file.elf))
         rc = check_module(m, f, build_id, build_id_size, &good);
     if (rc == 0 && good)
         rc = index_names(f);
     if (rc == 0 && f->by_name_count > 0)
-        rc = symint_kernel_elf_again(&f->file, &dwarf);
+        rc = symint_debug_file_again(&f->file, &dwarf);
     if (rc == 0 && dwarf.elf != NULL)
         rc = symint_dwarf_open(options, arena, &dwarf, f->path, 0, &f->dwarf);
     if (rc != 0 || f->dwarf == NULL)
