@@ -9,7 +9,7 @@
 
 #include "debug_paths.h"
 #include "elf_private.h"
-#include "kernel_elf.h"
+#include "kernel_names.h"
 #include "kmodule_tree.h"
 #include "segments.h"
 

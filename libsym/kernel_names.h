@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The symbols of a kernel's image or module by name. */
-#ifndef SYMINT_KERNEL_ELF_H
-#define SYMINT_KERNEL_ELF_H
+#ifndef SYMINT_KERNEL_NAMES_H
+#define SYMINT_KERNEL_NAMES_H
 
 #include "elf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a symbol of some name is, whatever its type, which the index of a file (elf_index.c) does not tell. */
-#include "kernel_elf.h"
+#include "kernel_names.h"
 
 #include "elf_private.h"
 
