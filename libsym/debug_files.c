@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -123,13 +121,10 @@ static int tell(struct file_search *s, const char *format, ...)
 
 static int tell(struct file_search *s, const char *format, ...)
 {
-    char text[8192];
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(text, sizeof(text), format, arguments);
+    s->why = symint_arena_print(s->arena, format, arguments);
     va_end(arguments);
-    size_t size = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
-    s->why = symint_arena_copy(s->arena, text, size);
     return s->why == NULL ? SYM_ERR_NOMEM : 0;
 }
 

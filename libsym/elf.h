@@ -14,6 +14,8 @@ struct symint_input {
     uint64_t stored_bytes; /* that the file takes on the disk; 0: not known */
 };
 
+#define SYMINT_MAX_BUILD_ID 64 /* bytes; what is longer is none */
+
 struct symint_elf;
 
 /* Reads headers, segments and build id. 0 with *out set, or *out NULL and *miss and *why

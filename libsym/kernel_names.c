@@ -3,6 +3,7 @@
 #include "kernel_names.h"
 
 #include "elf_private.h"
+#include "strtab.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -63,6 +64,14 @@ bool symint_kernel_names_at(const struct symint_kernel_names *n, uint64_t i,
         .global = ELF64_ST_BIND(info) != STB_LOCAL,
     };
     return true;
+}
+
+uint64_t symint_kernel_name_hash(const char *name, size_t size)
+{
+    uint64_t h = size;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ (unsigned char)name[i]) * 0x100000001b3u;
+    return symint_mix(h);
 }
 
 uint64_t symint_kernel_names_value(const struct symint_kernel_names *n, const char *name)

@@ -29,6 +29,8 @@ void symint_kernel_names_free(struct symint_kernel_names *n);
 /* Symbol i; false: it has no address or no name. */
 bool symint_kernel_names_at(const struct symint_kernel_names *n, uint64_t i,
                             struct symint_kernel_name *out);
+/* The hash of a name, for tables of them. */
+uint64_t symint_kernel_name_hash(const char *name, size_t size);
 /* The value of the first symbol of that name, 0: there is none. */
 uint64_t symint_kernel_names_value(const struct symint_kernel_names *n, const char *name);
 

@@ -65,9 +65,7 @@ void symint_kmodules_free(struct symint_kmodules *m)
 void symint_kmodules_begin(struct symint_kmodules *m, const char *release,
                            uint64_t dwarf_limit_bytes)
 {
-    bool good = release != NULL && strlen(release) < sizeof(m->release) &&
-                strchr(release, '/') == NULL && strstr(release, "..") == NULL;
-    if (!good)
+    if (!symint_is_release(release))
         release = "";
     if (strcmp(m->release, release) != 0)
         symint_kmodules_free(m);
@@ -209,14 +207,6 @@ static int check_module(const struct symint_kmodules *m, struct symint_kmodule *
     return 0;
 }
 
-static uint64_t hash_name(const char *name, size_t size)
-{
-    uint64_t h = size;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ (unsigned char)name[i]) * 0x100000001b3u;
-    return symint_mix(h);
-}
-
 /* Its functions by the hash of their names. */
 static int index_names(struct symint_kmodule *f)
 {
@@ -229,9 +219,9 @@ static int index_names(struct symint_kmodule *f)
         return SYM_ERR_NOMEM;
     for (uint64_t i = 1; i < f->names.count; i++)
         if (symint_kernel_names_at(&f->names, i, &n) && n.code)
-            f->by_name[f->by_name_count++] =
-                (struct symint_pair){.key = hash_name(n.name, strnlen(n.name, SYMINT_MAX_NAME)),
-                                     .value = (uint32_t)i};
+            f->by_name[f->by_name_count++] = (struct symint_pair){
+                .key = symint_kernel_name_hash(n.name, strnlen(n.name, SYMINT_MAX_NAME)),
+                .value = (uint32_t)i};
     return symint_sort_pairs(f->by_name, f->by_name_count);
 }
 
@@ -269,7 +259,7 @@ static int open_module(struct symint_kmodules *m, struct symint_kmodule *f,
 static uint64_t find_function(const struct symint_kmodule *f,
                               const struct symint_kernel_symbol *symbol, uint64_t distance)
 {
-    uint64_t hash = hash_name(symbol->name, symbol->name_size);
+    uint64_t hash = symint_kernel_name_hash(symbol->name, symbol->name_size);
     uint64_t extent = symbol->end - symbol->start;
     uint64_t any = 0;
     uint64_t filling = 0;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char deleted[] = " (deleted)";
-
 #define SHARED_ROOT UINT64_MAX /* no process has this root */
 #define DWARF_SHARE 4          /* one file's debug information may take this part of all memory */
 
@@ -22,12 +20,6 @@ static bool has_prefix(const char *p, size_t size, const char *prefix)
     return size >= n && memcmp(p, prefix, n) == 0;
 }
 
-static size_t without_deleted(const char *path, size_t size)
-{
-    size_t n = sizeof(deleted) - 1;
-    return size > n && memcmp(path + size - n, deleted, n) == 0 ? size - n : size;
-}
-
 const char *sym_display_path(const char *path, size_t path_size, size_t *size)
 {
     if (path == NULL) {
@@ -37,7 +29,7 @@ const char *sym_display_path(const char *path, size_t path_size, size_t *size)
     *size = path_size;
     if (has_prefix(path, path_size, "[") || has_prefix(path, path_size, "//anon"))
         return path;
-    size_t end = without_deleted(path, path_size);
+    size_t end = symint_without_deleted(path, path_size);
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
@@ -56,7 +48,7 @@ bool sym_is_anonymous_path(const char *path, size_t path_size)
     static const char *const begin[] = {"[anon", "[stack:", "/memfd:", "memfd:", "/SYSV", "//anon"};
     if (path == NULL)
         return true;
-    size_t size = without_deleted(path, path_size);
+    size_t size = symint_without_deleted(path, path_size);
     if (size == 0)
         return true;
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)

@@ -11,11 +11,11 @@
 #include "spool/sym.h"
 #include "tarextension.h"
 #include "tarinput.h"
+#include "words.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,16 +64,9 @@ static void tell(struct parsing *p, const char *format, ...) __attribute__((form
 
 static void tell(struct parsing *p, const char *format, ...)
 {
-    char *text = p->t->fault;
-    size_t room = sizeof(p->t->fault);
-    size_t used = strlen(text);
     va_list arguments;
-    if (used > 0 && used + 2 < room) {
-        memcpy(text + used, "; ", 3);
-        used += 2;
-    }
     va_start(arguments, format);
-    vsnprintf(text + used, room - used, format, arguments);
+    symint_append_list(p->t->fault, sizeof(p->t->fault), format, arguments);
     va_end(arguments);
 }
 

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RELEASE 255
-
 struct search {
     struct symint_vmlinux *v;
     const struct symint_search_options *options;
@@ -28,15 +26,6 @@ struct search {
 };
 
 /* ---- identity ---- */
-
-/* A release comes from the capture and becomes part of a path. */
-static const char *release_of(const struct sym_kernel *kernel)
-{
-    const char *r = kernel->release;
-    bool good = r != NULL && r[0] != '\0' && strlen(r) <= MAX_RELEASE && strchr(r, '/') == NULL &&
-                strstr(r, "..") == NULL;
-    return good ? r : NULL;
-}
 
 static bool has_symbols(const struct symint_debug_file *f)
 {
@@ -255,7 +244,7 @@ int symint_vmlinux_find(struct symint_vmlinux *v, struct symint_arena *arena,
     struct search s = {.v = v,
                        .options = options,
                        .kernel = kernel,
-                       .release = release_of(kernel),
+                       .release = symint_is_release(kernel->release) ? kernel->release : NULL,
                        .id = symint_hex(kernel->build_id, kernel->build_id_size),
                        .image = {.fd = -1},
                        .debug = {.fd = -1}};
