@@ -8,6 +8,7 @@
 
 #include "debug_paths.h"
 #include "debuginfod.h"
+#include "dwarf_cursor.h"
 #include "elf_private.h"
 #include "locate.h"
 #include "openfile.h"
@@ -231,29 +232,17 @@ static bool parse_alt_link(uint8_t *bytes, size_t size, struct supplement *out)
 static bool parse_sup(const struct symint_elf *e, const uint8_t *bytes, size_t size,
                       struct supplement *out, bool *is_supplement)
 {
-    size_t at = 3;
-    uint64_t length = 0;
-    if (size < at || get16(e, bytes) != 5)
+    struct symint_cursor c = {.at = bytes, .end = bytes + size, .swap = e->swap};
+    size_t name_size;
+    if (cursor_u16(&c) != 5)
         return false;
-    const uint8_t *nul = memchr(bytes + at, 0, size - at);
-    if (nul == NULL)
+    *is_supplement = cursor_u8(&c) != 0;
+    const char *name = cursor_text(&c, &name_size);
+    uint64_t id_size = cursor_uleb(&c);
+    if (c.failed || name == NULL || id_size > cursor_left(&c))
         return false;
-    *is_supplement = bytes[2] != 0;
-    out->name = (char *)(uintptr_t)(bytes + at);
-    at = (size_t)(nul + 1 - bytes);
-    for (unsigned shift = 0; at < size; shift += 7) {
-        uint8_t byte = bytes[at++];
-        if (shift < 28)
-            length |= (uint64_t)(byte & 0x7f) << shift;
-        else if ((byte & 0x7f) != 0)
-            return false;
-        if ((byte & 0x80) == 0) {
-            out->id = bytes + at;
-            out->id_size = (size_t)length;
-            return length <= size - at;
-        }
-    }
-    return false;
+    *out = (struct supplement){(char *)(uintptr_t)name, c.at, (size_t)id_size};
+    return true;
 }
 
 /* Reads a section that is small if it is what it should be. 0 with *bytes NULL: it is not. */

@@ -25,6 +25,11 @@ int symint_elf_open(const struct symint_input *input, struct symint_elf **out, e
                     const char **why);
 void symint_elf_free(struct symint_elf *e);
 
+/* The build id among ELF notes in memory, of SYMINT_MAX_BUILD_ID bytes at most; NULL: there is none. `align`: of the
+ * notes, 8 or else 4; `swap`: they are not in the machine's byte order. */
+const uint8_t *symint_note_build_id(const uint8_t *notes, uint64_t size, uint64_t align, bool swap,
+                                    size_t *id_size);
+
 /* The build id; NULL and size 0 when the file has none. */
 const uint8_t *symint_elf_build_id(const struct symint_elf *e, size_t *size);
 

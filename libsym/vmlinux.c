@@ -301,21 +301,6 @@ bool symint_vmlinux_address(const struct symint_vmlinux *v, uint64_t address, ui
     return false;
 }
 
-/* The first piece of the index that begins above an address. */
-static size_t piece_above(const struct symint_segments *index, uint64_t vaddr)
-{
-    size_t low = 0;
-    size_t high = index->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->start[middle] <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 bool symint_vmlinux_extent(const struct symint_vmlinux *v, uint64_t vaddr, uint64_t *start,
                            uint64_t *end)
 {
@@ -334,7 +319,7 @@ bool symint_vmlinux_extent(const struct symint_vmlinux *v, uint64_t vaddr, uint6
         }
     }
     const struct symint_segments *index = &v->elf->index;
-    size_t above = piece_above(index, vaddr);
+    size_t above = symint_segments_above(index, vaddr);
     if (above > 0 && index->start[above - 1] > *start)
         *start = index->start[above - 1];
     if (above < index->count && index->start[above] < *end)
@@ -371,7 +356,7 @@ bool symint_vmlinux_next_symbol(const struct symint_vmlinux *v, uint64_t vaddr,
         return false;
     const struct symint_segments *index = &v->elf->index;
     /* Gaps, and pieces of what began before, are few between two symbols. */
-    for (size_t i = vaddr > 0 ? piece_above(index, vaddr - 1) : 0, tries = 0;
+    for (size_t i = vaddr > 0 ? symint_segments_above(index, vaddr - 1) : 0, tries = 0;
          i < index->count && tries < 64; i++, tries++)
         if (read_symbol(v, index->owner[i], out) && out->start == index->start[i])
             return true;
