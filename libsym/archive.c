@@ -3,6 +3,7 @@
 #include "archive.h"
 
 #include "openfile.h"
+#include "strtab.h"
 #include "tar.h"
 
 #include <dirent.h>
@@ -224,14 +225,10 @@ static int compare_listed(const void *a, const void *b)
 
 static int add_listed(struct listing *l, const char *name, bool is_folder)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 32 : l->capacity * 2;
-        struct listed *items = realloc(l->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return SYM_ERR_NOMEM;
-        l->items = items;
-        l->capacity = capacity;
-    }
+    struct listed *items = symint_grow(l->items, l->count, &l->capacity, sizeof(*items), 32);
+    if (items == NULL)
+        return SYM_ERR_NOMEM;
+    l->items = items;
     char *copy = strdup(name);
     if (copy == NULL)
         return SYM_ERR_NOMEM;

@@ -97,14 +97,11 @@ static int add_file(void *user, const char *path, const char *name, size_t name_
     struct symint_kmodules *m = a->m;
     if (m->count >= MAX_FILES)
         return 0;
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity == 0 ? 64 : m->capacity * 2;
-        struct symint_kmodule *files = realloc(m->files, capacity * sizeof(*files));
-        if (files == NULL)
-            return SYM_ERR_NOMEM;
-        m->files = files;
-        m->capacity = capacity;
-    }
+    struct symint_kmodule *files =
+        symint_grow(m->files, m->count, &m->capacity, sizeof(*files), 64);
+    if (files == NULL)
+        return SYM_ERR_NOMEM;
+    m->files = files;
     struct symint_kmodule f = {.name = module_name(name, name_size),
                                .path = strdup(path),
                                .root = a->root,

@@ -168,14 +168,11 @@ static uint64_t file_hash(const struct symint_file *f)
 
 static int grow_files(struct symint_registry *r)
 {
-    if (r->file_count == r->file_capacity) {
-        uint32_t capacity = r->file_capacity == 0 ? 16 : r->file_capacity * 2;
-        struct symint_file **files = realloc(r->files, capacity * sizeof(*files));
-        if (files == NULL)
-            return SYM_ERR_NOMEM;
-        r->files = files;
-        r->file_capacity = capacity;
-    }
+    struct symint_file **files =
+        symint_grow(r->files, r->file_count, &r->file_capacity, sizeof(*files), 16);
+    if (files == NULL)
+        return SYM_ERR_NOMEM;
+    r->files = files;
     if (r->file_count >= r->slot_count / 4 * 3) {
         uint32_t slot_count = r->slot_count == 0 ? 64 : r->slot_count * 2;
         uint32_t *slots = calloc(slot_count, sizeof(*slots));
@@ -552,16 +549,11 @@ int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
         return SYM_ERR_MISUSE;
     if (r->count >= SYM_NO_MODULE - 1)
         return SYM_ERR_LIMIT;
-    if (r->count == r->capacity) {
-        uint32_t capacity = r->capacity == 0               ? 64
-                            : r->capacity > UINT32_MAX / 2 ? UINT32_MAX
-                                                           : r->capacity * 2;
-        struct symint_module *modules = realloc(r->modules, capacity * sizeof(*modules));
-        if (modules == NULL)
-            return SYM_ERR_NOMEM;
-        r->modules = modules;
-        r->capacity = capacity;
-    }
+    struct symint_module *modules =
+        symint_grow(r->modules, r->count, &r->capacity, sizeof(*modules), 64);
+    if (modules == NULL)
+        return SYM_ERR_NOMEM;
+    r->modules = modules;
     struct symint_module *m = &r->modules[r->count];
     *m = (struct symint_module){
         .start = module->start,

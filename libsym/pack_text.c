@@ -36,14 +36,10 @@ struct lines {
 
 static int add_line(struct lines *l, const struct line *line)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 256 : l->capacity * 2;
-        struct line *grown = realloc(l->items, capacity * sizeof(*grown));
-        if (grown == NULL)
-            return SYM_ERR_NOMEM;
-        l->items = grown;
-        l->capacity = capacity;
-    }
+    struct line *grown = symint_grow(l->items, l->count, &l->capacity, sizeof(*grown), 256);
+    if (grown == NULL)
+        return SYM_ERR_NOMEM;
+    l->items = grown;
     l->items[l->count++] = *line;
     return 0;
 }
