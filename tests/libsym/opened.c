@@ -76,11 +76,10 @@ static int locate(struct symint_arena *arena, const struct symint_search_options
 
 static struct sym_archive *open_archive(const char *path)
 {
-    struct sym_archive *a;
-    int rc = sym_archive_open(path, &a);
-    if (rc == 0)
+    struct sym_archive *a = sym_archive_new();
+    if (a != NULL && sym_archive_open(a, path) == 0)
         return a;
-    fprintf(stderr, "opened: %s: %s\n", path, sym_error_text(rc));
+    fprintf(stderr, "opened: %s\n", a != NULL ? sym_archive_error(a) : "out of memory");
     exit(2);
 }
 
