@@ -54,12 +54,16 @@ int symint_find_package(struct symint_arena *arena, const struct symint_search_o
                         const struct symint_debug_file *from, const char *program,
                         struct symint_debug_file *out, const char **why);
 
+/* Whether a split file is the one that is looked for, by its dwo id. 1: it is, and was taken; 0 with *why (static), and
+ * it is as it was; SYM_ERR_NOMEM. */
+typedef int symint_take_split_fn(void *user, struct symint_debug_file *f, const char **why);
+
 /* A split file by what its skeleton says: DW_AT_dwo_name relative to DW_AT_comp_dir (NULL or
  * relative: to the folder of the program), then by its base name beside the program and `from` and
- * in symbol directories. The caller checks the dwo id. */
+ * in symbol directories. The first one that is taken. 0, and *why is "" if one was; SYM_ERR_NOMEM. */
 int symint_find_split(struct symint_arena *arena, const struct symint_search_options *options,
                       const struct symint_debug_file *from, const char *program,
-                      const char *comp_dir, const char *dwo_name, struct symint_debug_file *out,
-                      const char **why);
+                      const char *comp_dir, const char *dwo_name, symint_take_split_fn *take,
+                      void *user, const char **why);
 
 #endif

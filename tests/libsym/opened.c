@@ -89,6 +89,16 @@ static void close_archives(struct sym_archive **archives, size_t count)
         sym_archive_free(archives[i]);
 }
 
+/* Any split file will do. */
+static int take_first(void *user, struct symint_debug_file *f, const char **why)
+{
+    struct symint_debug_file *out = user;
+    (void)why;
+    *out = *f;
+    *f = (struct symint_debug_file){.fd = -1};
+    return 1;
+}
+
 static const char *optional(const char *text)
 {
     return strcmp(text, "-") == 0 ? NULL : text;
@@ -145,7 +155,7 @@ int main(int argc, char **argv)
         rc = symint_find_package(&arena, &options, &from, program, &out, &why);
     else if (strcmp(what, "split") == 0 && at + 2 < argc)
         rc = symint_find_split(&arena, &options, &from, program, optional(argv[at + 1]),
-                               argv[at + 2], &out, &why);
+                               argv[at + 2], take_first, &out, &why);
     else
         rc = 2;
     if (rc == 0 && out.elf != NULL) {
