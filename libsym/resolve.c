@@ -49,7 +49,7 @@ static size_t answer_slot(const struct sym_context *c, const struct symint_answe
 }
 
 /* Whether the answer was given before; then *key is all of it. */
-static bool recall(struct sym_context *c, struct symint_answer *key)
+static bool recall(const struct sym_context *c, struct symint_answer *key)
 {
     if (c->answer_count == 0)
         return false;
@@ -57,7 +57,6 @@ static bool recall(struct sym_context *c, struct symint_answer *key)
     if (c->answers[at].frames == NULL)
         return false;
     *key = c->answers[at];
-    c->answer_hits++;
     return true;
 }
 
