@@ -27,7 +27,10 @@ usage() {
     equal err "spoolcat: $text (see --help)"
 }
 usage "unknown option '--frobnicate'" --frobnicate in
-usage "unknown option '--rec'" --rec in
+usage "unknown option '--rec', did you mean --records?" --rec in
+usage "unknown option '--summry', did you mean --summary?" --summry in
+usage "unknown option '-j', did you mean --json?" -json in
+usage "--kernel: 'dorp' is not one of keep, drop, only, did you mean drop?" --kernel=dorp --samples in
 usage "unknown option '-z'" -qz in
 usage "option '--output' needs a value (FILE)" in --output
 usage "option '--json' takes no value" --json=yes in
