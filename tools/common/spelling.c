@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A third of the letters may be wrong; what is as short as "-k" is no slip for anything. */
+/* A third of the letters may be wrong; what is as short as "to" is no slip for anything. */
 static size_t farthest(size_t size)
 {
-    return size < 2 || size > SPELLING_MAX ? 0 : (size + 2) / 3;
+    return size < 3 || size > SPELLING_MAX ? 0 : size / 3;
 }
 
 void spelling_begin(struct spelling *s, const char *word, size_t size)

@@ -83,7 +83,7 @@ usage "--skip-below: the repeats in the pattern multiply to more than 10000" \
     --skip-below '((((a{1,255}){1,255}){1,255}){1,255})' in
 # Words are not abbreviated, options neither.
 usage "unknown option '--annot', did you mean --annotate?" --annot in
-usage "--root: 'proc' is not one of none, process, pid, thread" --root=proc in
+usage "--root: 'proc' is not one of none, process, pid, thread, did you mean process?" --root=proc in
 # What other tools have is not silently ignored.
 for options in '--gzip-level 1' --inline-locations --timestamps --overview --json --records --follow; do
     # shellcheck disable=SC2086 # several words
