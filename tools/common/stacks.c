@@ -163,6 +163,7 @@ void stacks_free(struct stacks *s)
     otree_free(&s->tree);
     frame_names_free(&s->frame_names);
     text_free(&s->report_lines);
+    hints_free(&s->hints);
 }
 
 /* Once its stacks are added, walks need the counts of an input alone. */
@@ -238,17 +239,9 @@ static int add_input(struct stacks *s, struct stacks_file *f)
         cli_error("%s: the sum of sample times exceeds 2^63-1 ns", f->input.name);
         return -1;
     }
-    s->samples_read += a->file_samples;
-    s->samples_used += f->report.samples;
+    hints_input(&s->hints, s->options, &f->input, a, &f->report, s->symbols);
     report(s, f);
     return 0;
-}
-
-/* An empty document is right then, but seldom what was meant. */
-static void warn_nothing_selected(const struct stacks *s)
-{
-    if (s->samples_used == 0 && s->samples_read > 0)
-        cli_warn("no sample selected of %" PRIu64, s->samples_read);
 }
 
 int stacks_run(struct stacks *s)
@@ -286,7 +279,7 @@ int stacks_run(struct stacks *s)
         end_adding(&s->files[added]);
     }
     if (rc == 0)
-        warn_nothing_selected(s);
+        hints_warn(&s->hints, o);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 
 #include "aggregate.h"
 #include "frames.h"
+#include "hints.h"
 #include "inputs.h"
 #include "names.h"
 #include "options.h"
@@ -82,9 +83,9 @@ struct stacks {
     struct frame_names frame_names;
     struct stacks_file *files; /* with runs: all inputs, till stacks_free */
     size_t file_count;
-    size_t run_bytes;                    /* with runs: memory of those of all inputs */
-    uint64_t samples_read, samples_used; /* of all inputs */
-    struct text_buffer report_lines;     /* with --verbose */
+    size_t run_bytes;                /* with runs: memory of those of all inputs */
+    struct hints hints;              /* of all inputs */
+    struct text_buffer report_lines; /* with --verbose */
 };
 
 /* 0, or -1 after an error message. options must outlive *s. */
