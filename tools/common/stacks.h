@@ -84,6 +84,7 @@ struct stacks {
     struct stacks_file *files; /* with runs: all inputs, till stacks_free */
     size_t file_count;
     size_t run_bytes;                /* with runs: memory of those of all inputs */
+    struct progress progress;        /* until the report, or stacks_free */
     struct hints hints;              /* of all inputs */
     struct text_buffer report_lines; /* with --verbose */
 };
@@ -97,8 +98,8 @@ void stacks_free(struct stacks *s);
  * error message: nothing may be written then. */
 int stacks_run(struct stacks *s);
 
-/* Prints the report of --verbose. */
-void stacks_print_report(const struct stacks *s);
+/* When all is written: ends the progress and prints the report of --verbose. */
+void stacks_print_report(struct stacks *s);
 
 /* ---- time order: after stacks_run with options.runs ---- */
 

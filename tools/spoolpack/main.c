@@ -7,6 +7,7 @@
 #include "list.h"
 #include "output.h"
 #include "pack_run.h"
+#include "progress.h"
 #include "prune.h"
 
 enum {
@@ -181,8 +182,10 @@ static int list(const struct tool_options *options, bool json)
 
 static int look_after(const struct tool_options *options, const struct own_options *o)
 {
+    struct progress progress;
     int rc = 0;
 
+    progress_begin(&progress, options);
     for (size_t i = 0; i < options->input_count; i++) {
         const char *store = options->inputs[i];
 
@@ -190,6 +193,7 @@ static int look_after(const struct tool_options *options, const struct own_optio
                                      : pack_prune(store, o->older_than_ns, o->dry_run)) < 0)
             rc = -1;
     }
+    progress_end(&progress);
     return rc;
 }
 

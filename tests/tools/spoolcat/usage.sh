@@ -75,7 +75,7 @@ run 0 "$spoolcat" --json --progress=auto in
 equal err ''
 same out expected
 run 0 "$spoolcat" --json --progress=always in
-grep -q '^spoolcat: in: 54 B of 54 B, 1 samples' err || die "$(<err)"
+grep -q '^spoolcat: in: 54 B of 54 B, .*1 sample$' err || die "$(<err)"
 same out expected
 
 # A terminal as input or as standard input, and color on one as output.

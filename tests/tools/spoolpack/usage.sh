@@ -45,6 +45,16 @@ usage "unknown option '--gzip'" --gzip -o store in
 usage "in: input and output are the same file" -o in in
 [ ! -e store ] && [ ! -e a ] || die "a store after a usage error"
 
+# --progress: packing, hashing and checking are told of.
+run 0 "$spoolpack" -q -o store in
+run 0 "$spoolpack" --progress=always --no-kernel-symbols -o store in
+grep -q '^spoolpack: packing symbols of files, 0 %' err || die "$(<err)"
+grep -q '^spoolpack: hashing the spool, 54 B, 100 %' err || die "$(<err)"
+run 0 "$spoolpack" --progress=always --check store
+[[ $(<err) == '' || $(<err) == 'spoolpack: checking files, '* ]] || die "$(<err)"
+run 0 "$spoolpack" --check store
+equal err ''
+
 # A tar file does not go to a terminal.
 command -v script >/dev/null || exit 0
 script -qec "$spoolpack -o - in" /dev/null </dev/null 2>/dev/null | tr -d '\r' >seen || true
