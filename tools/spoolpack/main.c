@@ -144,6 +144,8 @@ static void check(const struct tool_options *options, void *own)
     need_mode(o, "json", OPTION_LIST, "--list");
     need_mode(o, "older-than", OPTION_PRUNE, "--prune");
     need_mode(o, "dry-run", OPTION_PRUNE, "--prune");
+    if (o->dry_run && options->quiet)
+        cli_usage("--dry-run and --quiet contradict each other");
     if (o->mode == 0)
         check_packing(options);
     else
@@ -189,8 +191,9 @@ static int look_after(const struct tool_options *options, const struct own_optio
     for (size_t i = 0; i < options->input_count; i++) {
         const char *store = options->inputs[i];
 
-        if ((o->mode == OPTION_CHECK ? pack_check(store, options->quiet)
-                                     : pack_prune(store, o->older_than_ns, o->dry_run)) < 0)
+        if ((o->mode == OPTION_CHECK
+                 ? pack_check(store, options->quiet)
+                 : pack_prune(store, o->older_than_ns, o->dry_run, options->quiet)) < 0)
             rc = -1;
     }
     progress_end(&progress);

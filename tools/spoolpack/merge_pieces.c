@@ -347,7 +347,7 @@ static void say(struct merge *m, const struct replacement *r, size_t count)
 {
     struct text_buffer line = {0};
 
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; m->o.out && i < r->count; i++) {
         line.size = 0;
         text_printf(&line, "%s: ", r->files[i].name);
         text_counted(&line, count, "piece", "pieces");

@@ -41,6 +41,7 @@ usage "--sysroot is about packing, --list about what was packed" --list --sysroo
 usage "--salvage is about packing, --check about what was packed" --check --salvage store
 usage "--level is about packing, --prune about what was packed" --prune --level=full store
 usage "--output is about packing, --check about what was packed" --check -o x store
+usage '--dry-run and --quiet contradict each other' --prune --dry-run -q store
 usage "unknown option '--gzip'" --gzip -o store in
 usage "in: input and output are the same file" -o in in
 [ ! -e store ] && [ ! -e a ] || die "a store after a usage error"
