@@ -51,8 +51,10 @@ run 0 "$spoolpack" -q -o store in
 run 0 "$spoolpack" --progress=always --no-kernel-symbols -o store in
 grep -q '^spoolpack: packing symbols of files, 0 %' err || die "$(<err)"
 grep -q '^spoolpack: hashing the spool, 54 B, 100 %' err || die "$(<err)"
+cp "$o2" cap
+run 0 "$spoolpack" -q --no-kernel-symbols "${files[@]}" -o store cap
 run 0 "$spoolpack" --progress=always --check store
-[[ $(<err) == '' || $(<err) == 'spoolpack: checking files, '* ]] || die "$(<err)"
+[[ $(<err) == 'spoolpack: checking files, 0 %'* ]] || die "$(<err)"
 run 0 "$spoolpack" --check store
 equal err ''
 
