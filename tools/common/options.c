@@ -749,7 +749,6 @@ void cli_shared_check(const struct tool_options *o)
             refuse_both("no-symbols", option->name);
         refuse_both("no-symbols", "demangle");
         refuse_both("no-symbols", "inlines");
-        refuse_both("no-symbols", "runtime"); /* names tell the machinery */
     }
     if (o->shape.kernel == KERNEL_DROP && (o->symbols.kallsyms || o->symbols.vmlinux))
         cli_usage("--kernel=drop and %s contradict each other",

@@ -511,7 +511,6 @@ static void contradictions_are_refused(void **state)
     USAGE("--no-symbols and --no-kernel-symbols contradict each other", "--no-kernel-symbols",
           "--no-symbols");
     USAGE("--no-symbols and --demangle contradict each other", "--no-symbols", "--demangle=full");
-    USAGE("--no-symbols and --runtime contradict each other", "--no-symbols", "--runtime=show");
     USAGE("--kernel=drop and --kallsyms contradict each other", "--kernel=drop", "--kallsyms=x");
     USAGE("--kernel=drop and --vmlinux contradict each other", "--vmlinux=x", "--kernel=drop");
     USAGE("--perf-maps=none and --perf-map-dir contradict each other", "--perf-map-dir=/x",
