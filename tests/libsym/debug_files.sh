@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Which file debug information comes from (symbolization.md section 4, 2 to 4), what of it is refused, and the words for it.
+# Which file debug information comes from, what of it is refused, and the words for it.
 set -u
 . "$(dirname "$0")/_libsym.sh"
 needs nm strip objcopy readelf gcc dwz

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Debug files from servers (symbolization.md section 4 and row S11): only when told to, bounded in time, each build id
+# Debug files from servers: only when told to, bounded in time, each build id
 # once, and what a server sends is checked like any file.
 set -u
 . "$(dirname "$0")/_libsym.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Which file a module's names come from (symbolization.md section 4): the recorded path, roots, symbol
+# Which file a module's names come from: the recorded path, roots, symbol
 # folders, stores by build id, debug links, what a stripped file carries, deleted files; and what is refused.
 set -u
 . "$(dirname "$0")/_libsym.sh"
