@@ -8,9 +8,6 @@ with_libsym ask ask.c
 SYM_LIBS="${SYM_LIBS:--liberty -lpthread -lz -llzma} -Wl,--wrap=symint_dwarf_open"
 with_libsym opened opened.c
 
-failures=0
-checked=0
-
 # same PROGRAM ARG...: what it says of each packed archive is what it says of the folder, but for its name
 same() {
     local expected got archive program=$1

@@ -55,7 +55,6 @@ done
 [ -n "$container" ] || { echo "FAIL: unshare has no child"; exit 1; }
 [ ! -e "/tmp/perf-$container.map" ] || skip_test "a process that is gone left /tmp/perf-$container.map"
 
-failures=0
 expect() # WHAT EXPECTED ARGS...
 {
     local what=$1 expected=$2 got

@@ -8,14 +8,6 @@ SYM_LIBS="${SYM_LIBS:--liberty -lpthread -lz -llzma} -Wl,--wrap=symint_dwarf_ope
 with_libsym opened opened.c
 SYM_LIBS="${SYM_LIBS% -Wl,--wrap=symint_dwarf_open}" with_libsym chains chains.c
 
-failures=0
-checked=0
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
-}
-
 # says EXPECTED ARG...: the first line of `opened`, the work folder left out
 says() {
     local expected=$1 got

@@ -57,9 +57,6 @@ by_readelf()
         END { for (start in end) print start, end[start] }' | LC_ALL=C sort
 }
 
-failures=0
-checked=0
-
 compare() # ROW FILE
 {
     local row=$1 file=$2 count

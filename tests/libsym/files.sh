@@ -9,14 +9,6 @@ with_libsym ask ask.c
 lzma=
 case $SYM_LIBS in *-llzma*) lzma=1 ;; esac
 
-failures=0
-checked=0
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
-}
-
 # says EXPECTED ARG...: what the first line of ask is, but for offset and start
 says() {
     local expected=$1 got

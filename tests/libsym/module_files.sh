@@ -6,14 +6,6 @@ set -u
 needs nm strip objcopy readelf gcc dwz
 with_libsym found found.c
 
-failures=0
-checked=0
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
-}
-
 # finds EXPECTED ARG...: kinds and paths of the files, the work folder left out
 finds() {
     local expected=$1 got

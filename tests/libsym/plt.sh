@@ -209,9 +209,6 @@ END {
     print count["label"] + 0, count["slot"] + 0, bad + 0 >"counts"
 }'
 
-failures=0
-checked=0
-
 # compare ROW FILE OBJDUMP LABELS SLOTS: at least so many of each must have been compared. LABELS is "-" where
 # bfd takes stubs to be 16 bytes long and they are not.
 compare()
