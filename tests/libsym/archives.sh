@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Lookups in symbol folders packed by tar give what the folders give, whatever format tar was told to write.
 set -u

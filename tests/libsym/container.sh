@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A runtime in a container, with process ids, mounts and a root of its own: its perf map is found there by
 # the id that the container knows, as long as it lives, and then beside the capture.

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Which file debug information comes from, what of it is refused, and the words for it.
 set -u

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Debug files from servers: only when told to, bounded in time, each build id
 # once, and what a server sends is checked like any file.

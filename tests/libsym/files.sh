@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Which file a module's names come from: the recorded path, roots, symbol
 # folders, stores by build id, debug links, what a stripped file carries, deleted files; and what is refused.

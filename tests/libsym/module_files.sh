@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The files of a module as sym_module_files hands them over, and that copies of them in a symbol archive answer as they do.
 set -u

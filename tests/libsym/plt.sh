@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares the stubs that libsym finds with two other opinions, for the layouts of several linkers and machines:
 #   labels  where bfd sees stubs (objdump's `<sin@plt>:`): the first, the middle and the last byte of each
