@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From what a symbol table and DWARF say about an address to the frames of an answer (symbolization.md 2 and 6.3). */
+/* From what a symbol table and DWARF say about an address to the frames of an answer. */
 #ifndef SYMINT_CHAIN_H
 #define SYMINT_CHAIN_H
 

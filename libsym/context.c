@@ -14,7 +14,7 @@
 #define MAX_DWARF_FILES 64
 #define MAX_CAPTURE_ID 64
 
-/* symbolization.md section 4. */
+/* What debuginfod servers may take: libsym(3), "Debug information". */
 static const struct symint_debuginfod_limits download_limits = {.file_ms = 10000, .run_ms = 30000};
 #define DEFAULT_MEMORY_LIMIT_BYTES ((uint64_t)512 * 1024 * 1024)
 

@@ -95,7 +95,7 @@ void symint_debug_trim(struct symint_debug_sections *s, enum symint_debug_id id)
 /* Bytes of memory that all sections take now. */
 uint64_t symint_debug_resident(const struct symint_debug_sections *s);
 
-/* Whether [start, end) is code (symbolization.md 6.2): start and end are in one range of code and not reversed. What a
+/* Whether [start, end) is code: start and end are in one range of code and not reversed. What a
  * linker leaves of functions that it removed is not. */
 bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start, uint64_t end);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that debug information refers to: supplementary files, packages and split files
- * (symbolization.md section 4, 3 and 4). What a file says of another one is a claim: only regular
- * files inside the root are opened, and what they are is checked.
+ * Files that debug information refers to: supplementary files, packages and split files. What a file says of another one
+ * is a claim: only regular files inside the root are opened, and what they are is checked.
  */
 #include "debug_files.h"
 

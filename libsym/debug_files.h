@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding the files that debug information lies in beside the program's own (symbolization.md 4, 2 to 4): supplementary
+/* Finding the files that debug information lies in beside the program's own: supplementary
  * files (dwz), split files and packages of them. */
 #ifndef SYMINT_DEBUG_FILES_H
 #define SYMINT_DEBUG_FILES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What DWARF says about an address: the chain of inlined functions, files and lines (symbolization.md 6). */
+/* What DWARF says about an address: the chain of inlined functions, files and lines. */
 #ifndef SYMINT_DWARF_H
 #define SYMINT_DWARF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of a unit and what is inlined in them (symbolization.md 6.3). A unit is read in two steps: which
+ * The functions of a unit and what is inlined in them. A unit is read in two steps: which
  * functions it has, and, once an address is in one, that one's tree of inlined calls. Most functions of a program are
  * never asked for.
  */

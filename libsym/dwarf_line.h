@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One line table of .debug_line (symbolization.md 6.4): versions 2 to 5. */
+/* One line table of .debug_line: versions 2 to 5. */
 #ifndef SYMINT_DWARF_LINE_H
 #define SYMINT_DWARF_LINE_H
 

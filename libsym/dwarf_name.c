@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Following an entry to its names: abstract origin, then specification, across units and files; and the scopes that
- * qualify a name which has no linkage name (symbolization.md 6.3). */
+ * qualify a name which has no linkage name. */
 #include "dwarf_name.h"
 
 #include "dwarf_numbers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The code of an entry: a pair of addresses, .debug_ranges (DWARF 2 to 4) or .debug_rnglists (5). Only what is code
- * counts (symbolization.md 6.2). */
+ * counts (debug_bytes.h). */
 #include "dwarf_numbers.h"
 #include "dwarf_unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of one file: what names an address, from all sources (symbolization.md section 5).
+ * The index of one file: what names an address, from all sources.
  * Each source fills what those before it left open.
  */
 #include "debuginfo.h"

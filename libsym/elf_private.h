@@ -50,7 +50,7 @@ struct symint_elf {
     bool swap;        /* not the machine's byte order */
     bool detached;    /* a debug file: the code it speaks about is in another file */
     bool relocatable; /* ET_REL, whose code has no addresses: file offsets take their place */
-    bool kernel;      /* names of one address are chosen as in kallsyms (symbolization.md 9) */
+    bool kernel;      /* names of one address are chosen as in kallsyms */
     uint16_t machine;
     uint64_t section_offset;
     uint64_t section_count;

@@ -414,7 +414,7 @@ static bool find_region(struct reader *r, uint64_t address)
     return true;
 }
 
-/* symbolization.md 6.2: only ranges inside code are any. 0 or SYM_ERR_NOMEM. */
+/* Only ranges inside code are any. 0 or SYM_ERR_NOMEM. */
 static int add(struct reader *r, uint64_t start, uint64_t size)
 {
     uint64_t ones = r->e->wide ? UINT64_MAX : UINT32_MAX;

@@ -182,7 +182,7 @@ static bool is_wrapper(const struct symint_kernel_symbol *s)
            has_prefix(s->name, s->name_size, "compat_SyS_");
 }
 
-/* Whether x names an address better than y: symbolization.md section 9. */
+/* Whether x names an address better than y. */
 static bool better(const struct symint_kernel *k, const struct symint_kernel_entry *x,
                    const struct symint_kernel_entry *y)
 {

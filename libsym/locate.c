@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what a capture recorded of a module to the files that are the recorded ones: the binary,
- * and, for what it lacks, files with its symbols and its debug information (symbolization.md
- * section 4). The first candidate that passes the check is used. Here: the binary, and what is
- * made of the files.
+ * From what a capture recorded of a module to the files that are the recorded ones: the binary, and, for what it lacks,
+ * files with its symbols and its debug information (the order is in libsym(3), "Files of a module"). The first candidate
+ * that passes the check is used. Here: the binary, and what is made of the files.
  */
 #include "locate_private.h"
 

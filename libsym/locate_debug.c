@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a binary lacks of symbols and debug information, from other files (symbolization.md section
- * 4, 2): by build id in archives and in debug directories, by debug link, from
- * servers. A file counts that has something which is missing still.
+ * What a binary lacks of symbols and debug information, from other files: by build id in archives and in debug
+ * directories, by debug link, from servers. A file counts that has something which is missing still.
  */
 #include "debug_paths.h"
 #include "debuginfo.h"

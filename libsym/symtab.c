@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One symbol table, flattened. Which symbol names an address is symbolization.md section 5; what a
+ * One symbol table, flattened. Which symbol names an address is up to `better`; what a
  * file's several tables add to each other is elf_index.c.
  */
 #include "demangle.h"
@@ -238,8 +238,7 @@ static bool better_in_kernel(const struct candidate *a, const struct candidate *
     return memcmp(x.text, y.text, x.size) < 0;
 }
 
-/* Whether a is the better name of two that cover the same bytes; symbolization.md section 5,
- * "Same address". Nothing here may depend on the order of the table. */
+/* Whether a is the better name of two that cover the same bytes. Nothing here may depend on the order of the table. */
 static bool better(const struct symint_elf *e, uint8_t source, const struct candidate *a,
                    const struct candidate *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vmlinux: which file is that of the sampled kernel (symbolization.md 9). Names from another build
+ * vmlinux: which file is that of the sampled kernel. Names from another build
  * would all be wrong and look right, so a file that nobody named needs the recorded build id. How
  * far the kernel was moved against it is vmlinux_shift.c.
  */

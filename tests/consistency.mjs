@@ -16,7 +16,7 @@ const differences = [];
 
 // ---- stacks as folded lines ----
 
-// output-formats.md 4.2, of a clean name.
+// How spool2folded(1), DESCRIPTION, writes a clean name.
 function frameText(name) {
     return name.replaceAll(';', ':').replace(/ ((?:\d+\.?\d*|\d*\.\d+))$/, (tail, number) => (number.startsWith('.') ? tail : `_${number}`));
 }
@@ -70,7 +70,7 @@ function parseExact(json) {
     return JSON.parse(json.replace(/"(\w+)":(-?\d{16,})/g, '"$1":"$2"'));
 }
 
-// output-formats.md 2.2, of a frame of spoolcat.
+// What a converter calls a frame of spoolcat: the rules under "Names" in their pages.
 function spoolcatName(frame, moduleOnly) {
     if (frame.name !== null && frame.name !== undefined) return frame.name; // of a placeholder, too
     if (frame.kind === 'truncated') return '[truncated]';

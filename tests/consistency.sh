@@ -11,8 +11,8 @@ for program in node jq; do
     fi
 done
 
-# A row a line; '-' stands for no option. Time is compared where samples are selected. PID, TID, COMM, THREAD, FROM and TO are values of the fixture: of its busiest
-# thread, and of the middle of its time.
+# A row a line; '-' stands for no option. Time is compared where samples are selected. PID, TID, COMM, THREAD, FROM and TO
+# are values of the fixture: of its busiest thread, and of the middle of its time.
 cat >table <<'END'
 # samples
 -

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads profile.proto without any library of others, and finds what a writer must not do (output-formats.md 3.3, 3.5):
+// Reads profile.proto without any library of others, and finds what a writer must not do:
 // ids that are not position + 1, objects that nothing refers to, references that lead nowhere, texts that are not UTF-8.
 //
 //     node decode_pprof.mjs FILE      the profile as JSON, exit status 1 with a line for each fault on standard error

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads a speedscope document back into stacks, and finds what the schema cannot say (output-formats.md 5 and 7).
+// Reads a speedscope document back into stacks, and finds what the schema cannot say.
 //
 //     node decode_speedscope.mjs FILE [--summary]
 //     node decode_speedscope.mjs --faults FILE...

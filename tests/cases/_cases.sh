@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034 # used by those that source it
-# What the files of public cases (output-formats.md section 8) share; to be sourced. Each case is a function O1, O2, ...
+# What the tests of the converters' public cases share; to be sourced. Each case is a function O1, O2, ...
 # that runs in an empty folder of its own; run_cases at the end of a file runs them all, whichever fail.
 set -u
 export LC_ALL=C

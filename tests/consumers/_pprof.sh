@@ -24,7 +24,7 @@ export HOME=$PWD/pprof PPROF_TMPDIR=$PWD/pprof PPROF_BINARY_PATH=$PWD/pprof/none
 export XDG_CONFIG_HOME=$HOME XDG_CACHE_HOME=$HOME GOPROXY=off GOTOOLCHAIN=local GOTELEMETRY=off GOFLAGS=
 export http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9
 
-_pprof_die() {
+die() {
     echo "FAILED: $*" >&2
     exit 1
 }
@@ -38,14 +38,14 @@ pprof_need() {
         }
     done
     # The program itself: go takes as long to start as it does.
-    _pprof_program=$(go tool -n pprof) || _pprof_die "go has no pprof"
+    _pprof_program=$(go tool -n pprof) || die "go has no pprof"
 }
 
 _pprof_index() { # SAMPLE_TYPE: its place in every profile of ours
     case $1 in
     samples) echo 0 ;;
     cpu) echo 1 ;;
-    *) _pprof_die "no sample type $1" ;;
+    *) die "no sample type $1" ;;
     esac
 }
 
@@ -55,12 +55,12 @@ _pprof_decode() {
     LC_ALL=C IFS='' read -r -d '' -n 2 magic <"$1" || true # what is shorter, or has a zero, is for protoc to refuse
     if [ "$magic" = $'\x1f\x8b' ]; then
         bare=pprof/decode.pb
-        gzip -dc <"$1" >$bare || _pprof_die "$1: gzip refuses it"
+        gzip -dc <"$1" >$bare || die "$1: gzip refuses it"
     fi
     protoc --proto_path="$_pprof_folder" --decode=perftools.profiles.Profile profile.proto \
-        <"$bare" >pprof/decode.txt 2>pprof/decode.err || _pprof_die "$1: protoc refuses it: $(head -3 pprof/decode.err)"
-    [ ! -s pprof/decode.err ] || _pprof_die "$1: protoc says: $(head -3 pprof/decode.err)"
-    ! grep -nE '^ *[0-9]+(:| \{)' pprof/decode.txt || _pprof_die "$1: unknown fields"
+        <"$bare" >pprof/decode.txt 2>pprof/decode.err || die "$1: protoc refuses it: $(head -3 pprof/decode.err)"
+    [ ! -s pprof/decode.err ] || die "$1: protoc says: $(head -3 pprof/decode.err)"
+    ! grep -nE '^ *[0-9]+(:| \{)' pprof/decode.txt || die "$1: unknown fields"
 }
 pprof_decode() {
     _pprof_decode "$1"
@@ -88,14 +88,14 @@ _pprof_envelope() { # FILE
 
 pprof_check() {
     local said
-    said=$(_pprof_envelope "$1" 2>&1) || _pprof_die "$1: $said"
-    said=$(_pprof_text "$1" check) || _pprof_die "$1: $said"
+    said=$(_pprof_envelope "$1" 2>&1) || die "$1: $said"
+    said=$(_pprof_text "$1" check) || die "$1: $said"
 }
 pprof_read() {
     local said
-    said=$(_pprof_envelope "$1" 2>&1) || _pprof_die "$1: $said"
+    said=$(_pprof_envelope "$1" 2>&1) || die "$1: $said"
     rm -f pprof/totals pprof/folded
-    said=$(_pprof_text "$1" read pprof) || _pprof_die "$1: $said"
+    said=$(_pprof_text "$1" read pprof) || die "$1: $said"
 }
 pprof_total() {
     _pprof_text "$1" totals | awk -v type="$2" 'index($1, type "/") == 1 { print $2 }'
@@ -111,8 +111,8 @@ pprof_labels() {
 }
 
 expect_silent() {
-    "$_pprof_program" "$@" 2>pprof/err </dev/null || _pprof_die "go tool pprof $*: exit $?: $(head -3 pprof/err)"
-    [ ! -s pprof/err ] || _pprof_die "go tool pprof $* says: $(head -3 pprof/err)"
+    "$_pprof_program" "$@" 2>pprof/err </dev/null || die "go tool pprof $*: exit $?: $(head -3 pprof/err)"
+    [ ! -s pprof/err ] || die "go tool pprof $* says: $(head -3 pprof/err)"
 }
 
 _pprof_top() { # FILE SAMPLE_TYPE
@@ -137,6 +137,6 @@ pprof_proto() {
     local out=$1
     shift
     "$_pprof_program" -proto -output="$out" "$@" >pprof/err 2>&1 </dev/null ||
-        _pprof_die "go tool pprof -proto $*: $(head -3 pprof/err)"
-    ! grep -vE '^Generating report in ' pprof/err || _pprof_die "go tool pprof -proto $* says more"
+        die "go tool pprof -proto $*: $(head -3 pprof/err)"
+    ! grep -vE '^Generating report in ' pprof/err || die "go tool pprof -proto $* says more"
 }

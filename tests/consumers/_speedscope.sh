@@ -16,7 +16,7 @@ _speedscope_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 : "${CONSUMERS:=$_speedscope_folder/../../build/consumers}"
 export CONSUMERS
 
-_speedscope_die() {
+die() {
     echo "FAILED: $*" >&2
     exit 1
 }
@@ -37,26 +37,26 @@ speedscope_need_app() {
 }
 
 speedscope_check() {
-    node "$_speedscope_folder/speedscope_check.mjs" "$1" >"$1.check" || _speedscope_die "$1 is no document of ours"
+    node "$_speedscope_folder/speedscope_check.mjs" "$1" >"$1.check" || die "$1 is no document of ours"
 }
 speedscope_refused() {
-    ! node "$_speedscope_folder/speedscope_check.mjs" "$1" >"$1.check" 2>"$1.faults" || _speedscope_die "$1 is accepted"
-    grep -qF -e "$2" "$1.faults" || _speedscope_die "$1 is refused, but not for: $2: $(head -3 "$1.faults")"
+    ! node "$_speedscope_folder/speedscope_check.mjs" "$1" >"$1.check" 2>"$1.faults" || die "$1 is accepted"
+    grep -qF -e "$2" "$1.faults" || die "$1 is refused, but not for: $2: $(head -3 "$1.faults")"
 }
 speedscope_folded() {
     local file=$1 index=$2
     shift 2
-    node "$_speedscope_folder/speedscope_check.mjs" --folded "$index" "$@" "$file" || _speedscope_die "$file is no document of ours"
+    node "$_speedscope_folder/speedscope_check.mjs" --folded "$index" "$@" "$file" || die "$file is no document of ours"
 }
 speedscope_app() {
     local file=$1
     shift
-    node "$_speedscope_folder/speedscope_app.mjs" "$@" "$file" >"$file.app" || _speedscope_die "the app does not open $file"
+    node "$_speedscope_folder/speedscope_app.mjs" "$@" "$file" >"$file.app" || die "the app does not open $file"
 }
 speedscope_apps() {
     local status=0
     node "$_speedscope_folder/speedscope_app.mjs" --beside "$@" 2>apps.err || status=$?
-    [ $status -le 1 ] || _speedscope_die "speedscope_app.mjs: exit $status: $(head -3 apps.err)"
+    [ $status -le 1 ] || die "speedscope_app.mjs: exit $status: $(head -3 apps.err)"
 }
 
 json() {

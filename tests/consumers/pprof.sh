@@ -6,11 +6,6 @@ set -eu
 . "$(dirname "$0")/_pprof.sh"
 pprof_need
 
-die() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-
 # Nothing of this machine has a say.
 common=(-q --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD")
 

@@ -9,10 +9,6 @@ documents=$(dirname "$0")/documents
 pprof_need
 speedscope_need
 
-die() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
 equal() { # WHAT GOT EXPECTED
     [ "$2" = "$3" ] || die "$1: $2 instead of $3"
 }

@@ -4,21 +4,12 @@
 set -eu
 export LC_ALL=C
 here=$(dirname "$0")
-export CONSUMERS=${CONSUMERS:-$SRC/build/consumers}
+. "$here/_speedscope.sh"
 stackpulse=$FIXTURES/stackpulse
 convert=("$BIN/spool2speedscope" --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD" --no-kernel-symbols)
 folded=("$BIN/spool2folded" --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD" --no-kernel-symbols --root=none)
 
-die() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-skip() {
-    echo "$*"
-    exit 77
-}
-command -v node >/dev/null || skip "no node in PATH"
-[ -d "$CONSUMERS/node_modules/speedscope" ] || skip "no $CONSUMERS/node_modules (scripts/deps consumers)"
+speedscope_need
 
 check() {
     node "$here/speedscope_check.mjs" "$@"

@@ -4,30 +4,15 @@
 set -eu
 export LC_ALL=C
 here=$(dirname "$0")
-export CONSUMERS=${CONSUMERS:-$SRC/build/consumers}
+. "$here/_speedscope.sh"
 stackpulse=$FIXTURES/stackpulse
 convert=("$BIN/spool2speedscope" --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD" --no-kernel-symbols)
 folded=("$BIN/spool2folded" --sysroot "$FIXTURES/sysroot" --perf-map-dir "$PWD" --no-kernel-symbols --root=none)
 
-die() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-skip() {
-    echo "$*"
-    exit 77
-}
-command -v node >/dev/null || skip "no node in PATH"
-[ -d "$CONSUMERS/node_modules/speedscope" ] || skip "no $CONSUMERS/node_modules (scripts/deps consumers)"
-command -v chromium >/dev/null || [ -n "${CHROMIUM:-}" ] || skip "no chromium in PATH (scripts/deps consumers)"
+speedscope_need_app
 
 check() {
     node "$here/speedscope_check.mjs" "$@"
-}
-
-# field JSON EXPRESSION: of the document's JSON as d
-field() {
-    node -e 'const d = JSON.parse(require("fs").readFileSync(process.argv[1])); console.log(eval(process.argv[2]))' "$@"
 }
 
 # open [--each] DOC...: what the app says of each, in DOC.app. One browser takes them all.
@@ -50,7 +35,7 @@ for spool in "${spools[@]}"; do
     "${convert[@]}" -q -o "${docs[-1]}" "$stackpulse/$spool.spool"
 done
 # Stacks that crash the viewer.
-[ -x "$BIN/spoolgen" ] || skip "no spoolgen (SPOOL_BUILD_BENCH)"
+[ -x "$BIN/spoolgen" ] || { echo "no spoolgen (SPOOL_BUILD_BENCH)" && exit 77; }
 generated=("$BIN/spool2speedscope" --no-symbols)
 "$BIN/spoolgen" --samples 200 --stacks 20 --threads 1 --processes 1 --depth 5000 -o gen.spool
 "${generated[@]}" -o deep.json gen.spool 2>err
@@ -60,17 +45,17 @@ for spool in "${spools[@]}"; do
     doc=${spool##*/}.speedscope.json
     app=$doc.app
     check "$doc" >checked.json
-    field checked.json 'd.profiles.map((p) => `${p.busy} ${p.name}`).join("\n")' >expected
-    field "$app" 'd.profiles.map((p) => `${p.busyWeight} ${p.name}`).join("\n")' >shown
+    json checked.json 'd.profiles.map((p) => `${p.busy} ${p.name}`).join("\n")' >expected
+    json "$app" 'd.profiles.map((p) => `${p.busyWeight} ${p.name}`).join("\n")' >shown
     diff expected shown || die "$spool: other profiles in the app"
 
     interval=$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" | sed 's/.*"interval_ns":\([0-9]*\).*/\1/')
     "${folded[@]}" -q "$stackpulse/$spool.spool" >stacks
-    [ "$(field "$app" 'd.profiles[0].busyWeight')" = "$(awk -v i="$interval" '{ n += $NF } END { printf "%.0f", n * i }' stacks)" ] ||
+    [ "$(json "$app" 'd.profiles[0].busyWeight')" = "$(awk -v i="$interval" '{ n += $NF } END { printf "%.0f", n * i }' stacks)" ] ||
         die "$spool: another total"
     sed 's/.*;//' stacks >leaves
     largest leaves | head -1 >expected
-    field "$app" 'd.profiles[0].bySelf.slice(0, 1).map((f) => `${f.self} ${f.name}`).join("\n")' >shown
+    json "$app" 'd.profiles[0].bySelf.slice(0, 1).map((f) => `${f.self} ${f.name}`).join("\n")' >shown
     diff expected shown || die "$spool: another hottest function"
     # Several processes have roots of their own, "NAME PID".
     if grep -q '"name": "all threads' "$app" && [ "$("$BIN/spoolcat" -q --summary --json "$stackpulse/$spool.spool" |
@@ -81,7 +66,7 @@ for spool in "${spools[@]}"; do
         sed 's/;.* / /' stacks >roots
     fi
     largest roots >expected
-    field "$app" 'd.profiles[0].roots.map((f) => `${f.weight} ${f.name}`).join("\n")' | sort -k1,1nr -k2 >shown
+    json "$app" 'd.profiles[0].roots.map((f) => `${f.weight} ${f.name}`).join("\n")' | sort -k1,1nr -k2 >shown
     diff expected shown || die "$spool: other roots"
 done
 
@@ -95,12 +80,12 @@ done
 
 check deep.json >/dev/null
 check threads.json >threads.checked
-[ "$(field threads.checked 'd.profiles.length')" = 258 ] || die "$(field threads.checked 'd.profiles.length') profiles"
-[ "$(field threads.checked 'd.profiles[257].name')" = 'other threads (44)' ] || die "$(field threads.checked 'd.profiles[257].name')"
+[ "$(json threads.checked 'd.profiles.length')" = 258 ] || die "$(json threads.checked 'd.profiles.length') profiles"
+[ "$(json threads.checked 'd.profiles[257].name')" = 'other threads (44)' ] || die "$(json threads.checked 'd.profiles[257].name')"
 check gaps.json >gaps.checked
-[ "$(field gaps.checked 'd.profiles[0].type')" = evented ] || die "20,000 gaps are not evented"
+[ "$(json gaps.checked 'd.profiles[0].type')" = evented ] || die "20,000 gaps are not evented"
 
 open threads.json gaps.json
-[ "$(field threads.json.app 'd.profiles.length')" = 258 ] || die "not every profile is in the app"
-[ "$(field gaps.json.app 'd.profiles[0].busyWeight')" = "$(field gaps.checked 'd.profiles[0].busy')" ] ||
+[ "$(json threads.json.app 'd.profiles.length')" = 258 ] || die "not every profile is in the app"
+[ "$(json gaps.json.app 'd.profiles[0].busyWeight')" = "$(json gaps.checked 'd.profiles[0].busy')" ] ||
     die "events are another time in the app"

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares every row of the unwind tables of programs and libraries with readelf's and libdw's: of both machines, with
 # .eh_frame_hdr and without, with .debug_frame alone, compressed or not, with and without section headers. With

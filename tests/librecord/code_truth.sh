@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Rows from instructions against unwind data (code_truth.c), over libraries of both machines: the share of wrong ones,
 # which must be none, where the truth is known.

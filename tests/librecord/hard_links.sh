@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Each instruction of a program is unwound to _start, however it was linked and wherever its unwind tables are.
 # shellcheck source=_step.sh

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Signals at each instruction, jumps, exceptions and stacks that are switched: no frame that is not there, and a stack
 # that cannot be whole is not called so.

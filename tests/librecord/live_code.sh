@@ -14,7 +14,7 @@ gcc -std=gnu11 -O2 -fomit-frame-pointer -g -Wall -Wextra -Werror "$here/generate
 # stacks NAME MODE: NAME.stacks has the stacks in generated code: "COUNT main;outer;G;middle;G;inner". What runs outside of
 # them is left out: start and end of the program, and the loop of main.
 stacks() {
-    record "$1" -- ./generated "$2" 0.7
+    record "$1" -- ./generated "$2" 0.5
     fold "$1"
     awk '{ count = $NF; sub(/ [0-9]+$/, ""); gsub(/\/\/anon\+0x[0-9a-f]*/, "G") }
          /(^|;)(outer|middle|inner|spin|plain|G)(;|$)/ {
@@ -60,7 +60,7 @@ if command -v node >/dev/null; then
 function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) * i % 7; return s }
 function recurse(d) { return d == 0 ? leaf(3000) : recurse(d - 1) + 1 }
 function sorts() { return [5, 3, 1, 9, 7, 2].sort((a, b) => { leaf(50); return a - b }) }
-function main() { while (process.cpuUsage().user < 1e6) { recurse(20); sorts(); [1, 2, 3].map(x => leaf(x * 100)) } }
+function main() { while (process.cpuUsage().user < 7e5) { recurse(20); sorts(); [1, 2, 3].map(x => leaf(x * 100)) } }
 main()
 END
     record node -- node work.js

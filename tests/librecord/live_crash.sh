@@ -6,8 +6,8 @@
 
 # ---- killed at any moment ----
 
-# killed N SECONDS: kills a recorder that time after it began, the first four after they were started; its spool must not miss
-# more than the last 1.2 seconds
+# killed N SECONDS: kills a recorder that time after it began to write, the first four after they were started; of its spool no
+# more than the last 1.5 seconds may be missing, of which the recorder takes one between two writes
 killed() {
     local name=killed-$1 after=$2 program
     "$spoolrecord" --force --summary=none -o "$name.spool" -- "$workload" --ready "$name.pid" ladder 4000 2>"$name.err" </dev/null &
@@ -25,14 +25,12 @@ killed() {
     check "$name" ""
     "$BIN/spoolcat" --summary --json "$name.spool" |
         jq -r '[.samples, (.span_ns // 0) / 1e9] | join(" ")' >"$name.span"
-    # Of the time that the clock shows, 0.3 s may be the start of the program and what other programs take.
     awk -v after="$after" '{ exit !(after <= 1.5 || $2 >= after - 1.5) }' "$name.span" ||
         failed "$name: killed after $after s, samples and seconds: $(cat "$name.span")"
 }
 
-kills=20
-[ -z "${SANITIZE_FLAGS:-}" ] || kills=8
-moments=$(awk -v kills=$kills 'BEGIN { srand(); for (i = 1; i <= kills; i++) printf "%d %.3f\n", i, i <= 4 ? rand() * 0.3 : rand() * 2.6 }')
+kills=8
+moments=$(awk -v kills=$kills 'BEGIN { srand(); for (i = 1; i <= kills; i++) printf "%d %.3f\n", i, i <= 4 ? rand() * 0.3 : 0.6 + rand() * 1.8 }')
 echo "$moments" | while read -r n after; do
     if [ $((n % 4)) = 1 ]; then wait; fi
     (
@@ -65,7 +63,7 @@ if mount -t tmpfs -o size=64k tmpfs disk 2>/dev/null; then
     # All but the first 4 KiB of it are taken.
     dd if=/dev/zero of=disk/taken bs=4096 count=15 status=none
     status=0
-    "$spoolrecord" --force --summary=none -o disk/full.spool -- "$workload" --report disk.report threads 1500 2>disk.err || status=$?
+    "$spoolrecord" --force --summary=none -o disk/full.spool -- "$workload" --report disk.report threads 700 2>disk.err || status=$?
     cp disk/full.spool .
     umount disk
     [ $status = 125 ] || failed "disk: exit status $status with $(stat -c %s full.spool) bytes"
@@ -81,7 +79,7 @@ fi
 # ---- a closed pipe ----
 
 (
-    "$spoolrecord" --summary=none -o - -- "$workload" --report pipe.report threads 1200 2>pipe.err
+    "$spoolrecord" --summary=none -o - -- "$workload" --report pipe.report threads 700 2>pipe.err
     echo $? >pipe.status
 ) | head -c 1000 >pipe.spool
 [ "$(cat pipe.status)" = 125 ] || failed "pipe: exit status $(cat pipe.status)"
@@ -91,7 +89,7 @@ one_line pipe
 
 # ---- a consumer that reads along ----
 
-"$spoolrecord" --summary=none -o - -- "$workload" ladder 3500 2>along.err | cat >along.spool &
+"$spoolrecord" --summary=none -o - -- "$workload" ladder 2500 2>along.err | cat >along.spool &
 started+=($!)
 previous=0 last=$(date +%s%N) longest=0
 while [ -n "$(jobs -r)" ]; do
@@ -106,7 +104,7 @@ while [ -n "$(jobs -r)" ]; do
 done
 # A second, and what a busy machine adds.
 [ $longest -le 1900000000 ] || failed "along: nothing was written for $((longest / 1000000)) ms"
-[ "$(jq -s 'map(.samples) | unique | length' along.summaries)" -ge 4 ] ||
+[ "$(jq -s 'map(.samples) | unique | length' along.summaries)" -ge 3 ] ||
     failed "along: samples came all at once: $(jq -sc 'map(.samples)' along.summaries)"
 [ "$(jq -s 'map(select(.cut_tail)) | length' along.summaries)" = 0 ] || failed "along: it was flushed inside a record"
 mv along.spool whole.spool

@@ -34,8 +34,8 @@ def sorts(end):
         numbers.sort(key=lambda x: -x)
 
 end = time.process_time()
-middle_function(end + 0.5, 8)
-sorts(end + 1)
+middle_function(end + 0.35, 8)
+sorts(end + 0.7)
 END
 # Its trampolines have no unwind data, and the interpreter may have no frame pointers: they are told by their code.
 n=0
@@ -47,14 +47,14 @@ for python in "${pythons[@]}"; do
          /leaf_function/ { k = $0; if (gsub(/middle_function/, "", k) == 9) whole += $NF }
          END { printf "%d samples, %d to _start, %d in leaf_function, %d of them with all callers, %d sort\n", n, rooted, leaf,
                       whole, sorts
-               exit !(n > 600 && rooted >= 0.99 * n && leaf > 0.3 * n && whole >= 0.99 * leaf && sorts > 0.1 * n) }' \
+               exit !(n > 450 && rooted >= 0.99 * n && leaf > 0.3 * n && whole >= 0.99 * leaf && sorts > 0.1 * n) }' \
         $name.folded >$name.told || failed "$python: $(cat $name.told; grep -v ^_start $name.folded | head -n 5)"
     echo "$("$python" -V): $(cat $name.told)"
     [ "$("$BIN/spoolcat" --records --json $name.spool | jq -r 'select(.rec == "python" and .on) | .pid' | head -n 1 | wc -l)" = 1 ] ||
         failed "$python: the process is not marked"
 done
 
-record plain -- "$python" -c 'sum(i * i for i in range(8000000))'
+record plain -- "$python" -c 'sum(i * i for i in range(4000000))'
 fold plain
 awk '{ n += $NF } /truncated/ { cut += $NF } END { exit !(n > 0 && cut < 0.005 * n) }' plain.folded ||
     failed "plain: truncated stacks: $(grep truncated plain.folded | head -n 3)"

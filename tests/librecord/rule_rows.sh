@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # For every row of libraries of both machines the compact rule does what the decoded row does, and nearly all rows have
 # a compact rule. Of the largest library, and when sanitized, some FDEs stand for all unless RULE_ROWS_ALL is set.

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -161,9 +160,24 @@ static void step_through(void)
     stepping = 0;
 }
 
+/* Interrupts the calling thread every half millisecond. Timers of processor time would do so once a tick only. */
+static timer_t interrupts(void)
+{
+    struct itimerspec spec = {{0, 500000}, {0, 500000}};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+    timer_t timer;
+
+    event._sigev_un._tid = gettid();
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &spec, NULL) != 0)
+        die("timer_create");
+    return timer;
+}
+
 static void *thread_main(void *unused)
 {
     pthread_attr_t attributes;
+    timer_t timer;
     void *low;
     size_t size;
 
@@ -171,8 +185,10 @@ static void *thread_main(void *unused)
     pthread_attr_getstack(&attributes, &low, &size);
     pthread_attr_destroy(&attributes);
     stack_top = (uint64_t)low + size;
+    timer = interrupts();
     while (sampling != 0)
         workload_run(100);
+    timer_delete(timer);
     stack_top = 0;
     return unused;
 }
@@ -192,9 +208,9 @@ static void handle(int number, void *handler, int flags)
 
 static void sample_all(bool steps)
 {
-    struct itimerval timer = {{0, 500}, {0, 500}}, off = {{0, 0}, {0, 0}};
     stack_t other = {0};
     pthread_t thread;
+    timer_t timer;
     size_t wanted = sample_max;
 
     other.ss_size = 256 << 10;
@@ -218,13 +234,13 @@ static void sample_all(bool steps)
     sampling = 1;
     if (pthread_create(&thread, NULL, thread_main, NULL) != 0)
         die("pthread_create");
-    setitimer(ITIMER_PROF, &timer, NULL);
+    timer = interrupts();
     while (sample_count < sample_max && pool + COPY_MAX / 8 <= pool_end) {
         workload_run(100);
         workload_raise(25, SIGUSR1);
         workload_raise(15, SIGUSR2);
     }
-    setitimer(ITIMER_PROF, &off, NULL);
+    timer_delete(timer);
     sampling = 0;
     pthread_join(thread, NULL);
     printf("%zu samples\n", sample_count);

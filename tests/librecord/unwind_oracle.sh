@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Stacks of a program that interrupts itself, in code as compilers make it with and without optimisation and frame
 # pointers: cached, uncached and libdw's frames are the same.

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Stacks of compilers, interpreters, a debugger and signal handlers, as perf record copies them: through the caches,
 # without them and by libdw they have the same frames.

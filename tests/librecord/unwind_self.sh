@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Stacks of a program that interrupts itself, on AArch64 in an emulator and on this machine: the unwinder, cached and
 # not, and libgcc's find the same frames, in code as compilers make it with and without unwind data, frame pointers,

@@ -5,9 +5,6 @@
 needs nm strip readelf awk gcc
 with_libsym lookup lookup.c
 
-failures=0
-checked=0
-
 # verdict ROW SYMBOLS ANSWERS: compares and counts.
 verdict()
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The rules of symbolization.md section 5 once more, written without a look at libsym's code, from what
+# The rules by which a symbol names an address once more, written without a look at libsym's code, from what
 # readelf says. One program in three steps, so that sort can be used between them:
 #
 #   readelf -SsW FILE | awk -v mode=extract [-v table=TABLE] -f _expect.awk | sort >symbols

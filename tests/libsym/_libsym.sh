@@ -10,6 +10,19 @@ work=$(mktemp -d) || exit 1
 trap 'at_exit; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
+failures=0
+checked=0
+row= # what is looked at
+fail() { # WHY: counts it
+    echo "FAIL ${row:+$row: }$*"
+    failures=$((failures + 1))
+}
+
+die() { # WHY: ends the test
+    echo "FAILED: $*"
+    exit 1
+}
+
 skip_test() { # WHY: ends the test
     echo "skipped: $*"
     exit 77

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Lookups in symbol folders packed by tar give what the folders give, whatever format tar was told to write.
 set -u
@@ -7,9 +7,6 @@ needs nm strip objcopy readelf gcc tar gzip
 with_libsym ask ask.c
 SYM_LIBS="${SYM_LIBS:--liberty -lpthread -lz -llzma} -Wl,--wrap=symint_dwarf_open"
 with_libsym opened opened.c
-
-failures=0
-checked=0
 
 # same PROGRAM ARG...: what it says of each packed archive is what it says of the folder, but for its name
 same() {

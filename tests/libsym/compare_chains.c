@@ -6,9 +6,9 @@
  *   -l  the library has no debug information of names here: lines alone are compared
  *
  *   qualified  without a linkage name, we say `A::f`, and they say `f`
- *   alias      two names of one address of the symbol table: symbolization.md 5 chooses
- *   label      a symbol without a size inside of one with a size: symbolization.md 5 keeps
- *              the latter, and the former ends nowhere behind it
+ *   alias      two names of one address of the symbol table: libsym chooses by its own rule (symtab.c)
+ *   label      a symbol without a size inside of one with a size: libsym keeps the latter, and the
+ *              former ends nowhere behind it
  *   own-file   they take a file name from the symbol table where debug information has none; no line comes with it
  *   no-line    they keep the column of a row whose line is 0
  */

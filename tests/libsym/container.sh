@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A runtime in a container, with process ids, mounts and a root of its own: its perf map is found there by
 # the id that the container knows, as long as it lives, and then beside the capture.
@@ -55,7 +55,6 @@ done
 [ -n "$container" ] || { echo "FAIL: unshare has no child"; exit 1; }
 [ ! -e "/tmp/perf-$container.map" ] || skip_test "a process that is gone left /tmp/perf-$container.map"
 
-failures=0
 expect() # WHAT EXPECTED ARGS...
 {
     local what=$1 expected=$2 got

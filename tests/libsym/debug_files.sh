@@ -1,20 +1,12 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Which file debug information comes from (symbolization.md section 4, 2 to 4), what of it is refused, and the words for it.
+# Which file debug information comes from, what of it is refused, and the words for it.
 set -u
 . "$(dirname "$0")/_libsym.sh"
 needs nm strip objcopy readelf gcc dwz
 SYM_LIBS="${SYM_LIBS:--liberty -lpthread -lz -llzma} -Wl,--wrap=symint_dwarf_open"
 with_libsym opened opened.c
 SYM_LIBS="${SYM_LIBS% -Wl,--wrap=symint_dwarf_open}" with_libsym chains chains.c
-
-failures=0
-checked=0
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
-}
 
 # says EXPECTED ARG...: the first line of `opened`, the work folder left out
 says() {

@@ -9,11 +9,6 @@ with_libsym dump dump_sections.c
 with_libsym lookup lookup.c
 zstd=
 case ${SYM_LIBS:-} in *-lzstd*) zstd=1 ;; esac
-checked=0
-die() {
-    echo "FAILED: $*"
-    exit 1
-}
 
 # dumped FILE FOLDER [split]: dumps what libsym sees, which must not complain
 dumped() {

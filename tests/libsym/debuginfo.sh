@@ -5,10 +5,6 @@ set -eu
 . "$(dirname "$0")/_libsym.sh"
 needs objcopy xz
 with_libsym dump dump_debuginfo.c
-die() {
-    echo "FAILED: $*"
-    exit 1
-}
 
 echo 'static int a(int x) { return x + 1; } int b(int x) { return a(x); } int main(void) { return b(-1); }' >p.c
 "$CC" -g -O0 -o program p.c

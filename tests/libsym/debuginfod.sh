@@ -1,6 +1,6 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Debug files from servers (symbolization.md section 4 and row S11): only when told to, bounded in time, each build id
+# Debug files from servers: only when told to, bounded in time, each build id
 # once, and what a server sends is checked like any file.
 set -u
 . "$(dirname "$0")/_libsym.sh"
@@ -17,17 +17,10 @@ case $(DEBUGINFOD_URLS=http://127.0.0.1:1 ./fetch 1000 1000 $id0) in
 *"cannot be loaded"*) skip_test "no libdebuginfod.so.1" ;;
 esac
 
-failures=0
-checked=0
 servers=
 at_exit() {
     # shellcheck disable=SC2086 # a list
     [ -z "$servers" ] || kill $servers 2>/dev/null
-}
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
 }
 
 serve() { # MODE: a server whose port is $port and whose requests are in $log

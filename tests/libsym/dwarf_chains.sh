@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Chains of inlined functions and lines against llvm-symbolizer's, for programs of many compilers, options and layouts
-# (symbolization.md 11): 10,000 addresses of each.
+# Chains of inlined functions and lines against llvm-symbolizer's, for programs of many compilers, options and layouts:
+# 10,000 addresses of each.
 #
 # DWARF_FIXTURES=all builds every fixture, which takes minutes; else one for each thing that a producer does otherwise.
 # DWARF_ONLY='NAME...' builds these. The sanitized build takes fewer: it is for the memory of the reader, which the damaged

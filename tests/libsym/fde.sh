@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares libsym's reading of .eh_frame with readelf's, on objects of several compilers, linkers and machines,
 # with and without section headers. With sanitizers the files are read, too, but not by readelf, which takes most of the
@@ -56,9 +56,6 @@ by_readelf()
         }
         END { for (start in end) print start, end[start] }' | LC_ALL=C sort
 }
-
-failures=0
-checked=0
 
 compare() # ROW FILE
 {

@@ -1,6 +1,6 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Which file a module's names come from (symbolization.md section 4): the recorded path, roots, symbol
+# Which file a module's names come from: the recorded path, roots, symbol
 # folders, stores by build id, debug links, what a stripped file carries, deleted files; and what is refused.
 set -u
 . "$(dirname "$0")/_libsym.sh"
@@ -8,14 +8,6 @@ needs nm strip objcopy readelf gcc xz
 with_libsym ask ask.c
 lzma=
 case $SYM_LIBS in *-llzma*) lzma=1 ;; esac
-
-failures=0
-checked=0
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
-}
 
 # says EXPECTED ARG...: what the first line of ask is, but for offset and start
 says() {

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares libsym's reading of .debug_line with libdw's: every row of every sequence, of two compilers, every version
 # of DWARF, and with functions that the linker removed.

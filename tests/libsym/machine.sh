@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares libsym's names with what readelf says (_expect.awk), on the libraries and compilers that are installed
 # here: first, middle and last byte of the functions and the byte behind them. Of large files only every N-th

@@ -1,18 +1,10 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The files of a module as sym_module_files hands them over, and that copies of them in a symbol archive answer as they do.
 set -u
 . "$(dirname "$0")/_libsym.sh"
 needs nm strip objcopy readelf gcc dwz
 with_libsym found found.c
-
-failures=0
-checked=0
-
-fail() {
-    echo "FAIL $row: $*"
-    failures=$((failures + 1))
-}
 
 # finds EXPECTED ARG...: kinds and paths of the files, the work folder left out
 finds() {

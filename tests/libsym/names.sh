@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares libsym's names with what readelf says, on objects of several compilers, linkers and kinds: the first,
 # the middle and the last byte of every function, and the byte behind it.

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares the stubs that libsym finds with two other opinions, for the layouts of several linkers and machines:
 #   labels  where bfd sees stubs (objdump's `<sin@plt>:`): the first, the middle and the last byte of each
@@ -208,9 +208,6 @@ END {
         if (!(i in used) && name[i] != "<plt header>") { bad++; print "    only here: " tohex(start[i]) " " name[i] }
     print count["label"] + 0, count["slot"] + 0, bad + 0 >"counts"
 }'
-
-failures=0
-checked=0
 
 # compare ROW FILE OBJDUMP LABELS SLOTS: at least so many of each must have been compared. LABELS is "-" where
 # bfd takes stubs to be 16 bytes long and they are not.

@@ -51,11 +51,8 @@ fail() {
     bad=1
 }
 
-run=(bash "$test")
-[ -x "$test" ] && run=("$test")
-
 if [ -e "$test.stdout.exact" ] || [ -e "$test.stderr.glob" ] || [ -e "$test.exit" ]; then
-    "${run[@]}" >"$work.stdout" 2>"$work.stderr" </dev/null
+    bash "$test" >"$work.stdout" 2>"$work.stderr" </dev/null
     status=$?
     expected=0
     [ -e "$test.exit" ] && expected=$(<"$test.exit")
@@ -73,7 +70,7 @@ if [ -e "$test.stdout.exact" ] || [ -e "$test.stderr.glob" ] || [ -e "$test.exit
     fi
     [ $bad = 0 ] || { echo "standard error was:" && cat "$work.stderr"; }
 else
-    "${run[@]}" </dev/null
+    bash "$test" </dev/null
     status=$?
     if [ "$status" = 77 ]; then
         exit 77

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Output frames: what a resolved frame is called in every document (output-formats.md 2.2 and 2.4), and which of the
+ * Output frames: what a resolved frame is called in every document, and which of the
  * shaping options it meets. Nothing here knows a document's syntax.
  */
 #ifndef TOOLS_FRAMES_H

@@ -49,7 +49,7 @@ void inputs_close_descriptor(struct tool_input *in);
 void inputs_close(struct tool_input *in);
 
 /* To be called once with the last result of spool_reader_next: 0 or an error. Prints the warning
- * or the error that the damage rules ask for (cli.md section 3) and tells what becomes of the
+ * or the error that the damage rules ask for (the manual pages, DAMAGED INPUT) and tells what becomes of the
  * tool. */
 enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_options *o);
 

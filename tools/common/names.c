@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names and states of processes and threads as annotations.md and the format's Python rule state them. Texts are
+ * Names and states of processes and threads as annotations and Python runtime records of spool(5) state them. Texts are
  * borrowed from the reader, which must outlive this.
  */
 #include "names.h"

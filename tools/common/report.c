@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Wording of the --verbose report (cli.md 7). */
+/* Wording of the --verbose report. */
 #include "report.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names from spools and symbol files made fit for output: clean names for documents
- * (output-formats.md 2.4), and escaped ones for terminals. Any byte may come in; what comes out
+ * Names from spools and symbol files made fit for output: clean names for documents,
+ * and escaped ones for terminals. Any byte may come in; what comes out
  * is UTF-8.
  */
 #ifndef TOOLS_TEXT_H

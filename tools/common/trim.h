@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --trim-path: other prefixes for the paths of sources and modules (cli.md 4). */
+/* --trim-path: other prefixes for the paths of sources and modules. */
 #ifndef TOOLS_TRIM_H
 #define TOOLS_TRIM_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Collapsed stacks: `frame;frame;frame COUNT`, root first, as flame graph tools read them (output-formats.md 4).
- */
+/* Collapsed stacks: `frame;frame;frame COUNT`, root first, as flame graph tools read them. */
 #ifndef TOOLS_FOLDED_H
 #define TOOLS_FOLDED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The locations of a profile and the functions on their lines (output-formats.md 3.5). An output frame's label is one
+ * The locations of a profile and the functions on their lines. An output frame's label is one
  * level of an inline chain at one address; levels of a chain that stand side by side in a stack are one location.
  * Nearly all chains have one level, whose label then is the location.
  */

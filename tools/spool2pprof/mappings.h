@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mappings of a profile (output-formats.md 3.6). A file that several processes or inputs have mapped is one
+ * The mappings of a profile. A file that several processes or inputs have mapped is one
  * mapping, the range seen first, and addresses of the others are moved there. pprof does the same when it merges.
  */
 #ifndef TOOLS_MAPPINGS_H

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Profiles in pprof's format, gzip'd profile.proto (output-formats.md 3).
- */
+/* Profiles in pprof's format, gzip'd profile.proto. */
 #ifndef TOOLS_PPROF_H
 #define TOOLS_PPROF_H
 

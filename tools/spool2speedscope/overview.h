@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles without time: the distinct stacks of several threads, each once with its sum, in the order of frame indexes
- * from the root on (output-formats.md 5.3).
+ * from the root on.
  */
 #ifndef TOOLS_OVERVIEW_H
 #define TOOLS_OVERVIEW_H

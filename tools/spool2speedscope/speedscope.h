@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Documents for speedscope: a profile of each thread, in time, and one of all threads together (output-formats.md 5).
- */
+/* Documents for speedscope: a profile of each thread, in time, and one of all threads together. */
 #ifndef TOOLS_SPEEDSCOPE_H
 #define TOOLS_SPEEDSCOPE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The profile of a thread: its samples in time order, each one interval wide, with what lies between them as gaps
- * (output-formats.md 5.5).
+ * (gap.h).
  */
 #ifndef TOOLS_TIMELINE_H
 #define TOOLS_TIMELINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text and the JSON of a frame (cli.md 6). */
+/* The text and the JSON of a frame: spoolcat(1), OUTPUT. */
 #include "frame_print.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record view as JSON lines (cli.md section 6) and as text with the same keys. It streams:
+ * The record view as JSON lines (spoolcat(1), OUTPUT) and as text with the same keys. It streams:
  * what stands before damage has been printed. Numbers are written straight into the output
  * buffer, for spools have millions of records.
  */

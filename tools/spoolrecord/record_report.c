@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Wording of the summary (cli.md 8). What is fine is not mentioned. */
+/* Wording of the summary (spoolrecord(1), SUMMARY). What is fine is not mentioned. */
 #include "record_report.h"
 
 #include <inttypes.h>

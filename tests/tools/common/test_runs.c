@@ -418,7 +418,7 @@ struct gap_event {
     uint32_t stack;
 };
 
-/* What output-formats.md 5.5 says of samples in time order, in its own words: c is the end of what was written. */
+/* What spool2speedscope(1) says of gaps, of samples in time order: c is the end of what was written. */
 static void naive_gaps(const struct run *samples, size_t count, int64_t zero, int64_t interval,
                        struct gap_event *out)
 {

@@ -663,7 +663,7 @@ static void limits_and_filters_that_never_bite_change_nothing(void **state)
     }
 }
 
-/* Applies the cutting options to one line of an unshaped conversion, as cli.md words them. Returns false when the line
+/* Applies the cutting options to one line of an unshaped conversion, as the manual pages word them. Returns false when the line
  * is deselected. */
 static bool shape_line(const struct shape_options *o, char *line, struct text_buffer *out)
 {

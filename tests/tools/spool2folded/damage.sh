@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Damaged input (cli.md section 3): what is written, what is said, and the exit status.
+# Damaged input: what is written, what is said, and the exit status.
 . "$(dirname "$0")/_common.sh"
 
 folded=("$spool2folded" --no-symbols)

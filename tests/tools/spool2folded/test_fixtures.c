@@ -86,8 +86,8 @@ static bool is_demo(const char *module)
            strcmp(module, "plugin.so") == 0;
 }
 
-/* Symbols that stand at one address: the reference takes the last of them, we the one that the
- * kernel section of symbolization.md prefers. */
+/* Symbols that stand at one address: the reference takes the last of them, we the one that libsym(3),
+ * "Kernel", prefers. */
 static const struct {
     const char *theirs, *ours;
 } aliases[] = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Damaged input (cli.md section 3), sums that do not fit, spools without an interval, and what the profile says of it.
+# Damaged input, sums that do not fit, spools without an interval, and what the profile says of it.
 . "$(dirname "$0")/_common.sh"
 
 command -v protoc >/dev/null || { echo "no protoc in PATH" && exit 77; }

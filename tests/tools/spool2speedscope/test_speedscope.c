@@ -329,7 +329,7 @@ struct sample {
 #define THREADS 3
 #define RANDOM_SAMPLES 300
 
-/* The rule as output-formats.md 5.5 has it, over the samples of a thread by time. */
+/* The rule of spool2speedscope(1), "What the width of a bar means", over the samples of a thread by time. */
 static void expect_thread(const struct profile *p, const struct sample *samples, size_t count,
                           uint32_t thread, uint64_t interval_ns, const char *wanted)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Damaged input (cli.md section 3): what is printed, what is said, and the exit status.
+# Damaged input: what is printed, what is said, and the exit status.
 . "$(dirname "$0")/_common.sh"
 
 "$spoolcat" --json "$synth/churn.spool" >whole

@@ -31,17 +31,21 @@ ended() {
 
 "$spoolcat" --records "$basic" >records
 "$spoolcat" --samples --no-symbols "$basic" >samples
+head -n -1 records >records.shown # all but its end
+cp samples samples.shown
 
 # ---- a file that grows, in pieces that end anywhere, the header included ----
 for view in records samples; do
     options=()
     [ $view = records ] || options=(--no-symbols)
     : >growing
-    start --$view "${options[@]}" --follow --idle 1.5s growing
+    start --$view "${options[@]}" --follow growing
     for ((at = 0; at < size; at += 7919)); do
         tail -c +$((at + 1)) "$basic" | head -c 7919 >>growing
         ((at > 30000)) || sleep 0.02
     done
+    until_true cmp -s $view.shown out
+    kill -INT $pid
     ended 0
     equal err ''
     same $view out
@@ -96,9 +100,9 @@ sleep 30 <full &
 holder=$!
 "$spoolcat" --records --follow "$basic" >full 2>err &
 pid=$!
-sleep 0.5
+sleep 0.4
 kill -TERM $pid
-sleep 0.3
+sleep 0.2
 kill -0 $pid 2>/dev/null || die "ended with output left"
 kill -TERM $pid
 ended 143
@@ -155,8 +159,13 @@ kill -INT $pid # while it is blocked
 ended 0
 same part out
 exec 9>&-
-run 0 bash -c '{ cat "$1"; sleep 5; } | timeout 10 "$2" --records --follow --idle 300ms' - "$basic" "$spoolcat"
+timeout 20 "$spoolcat" --records --follow --idle 200ms pipe >out 2>err & # its writer stays
+pid=$!
+exec 9>pipe
+cat "$basic" >&9
+ended 0
 same records out
+exec 9>&-
 
 # ---- gzip, damage, a file that shrinks ----
 gzip -c "$basic" >packed.gz
@@ -167,8 +176,14 @@ run 1 timeout 20 "$spoolcat" --records --follow "$cases/unknown-tag-9.spool"
 cp "$basic" growing
 echo old >d/file
 for output in out d/file; do
-    if [ $output = out ]; then start --samples --no-symbols --follow growing; else start --samples --no-symbols --follow -o d/file growing; fi
-    sleep 0.5
+    if [ $output = out ]; then
+        start --samples --no-symbols --follow growing
+        until_true cmp -s samples out
+    else
+        start --samples --no-symbols --follow -o d/file growing
+        until_true begun
+        sleep 0.3
+    fi
     truncate -s 1000 growing
     ended 1
     grep -q '^spoolcat: growing: the file has become shorter: it has 1000 bytes, ' err || die "$(<err)"
@@ -179,8 +194,8 @@ equal d/file old
 
 # The magic of gzip may come in two pieces, as any other.
 head -c 1 packed.gz >growing
-start --records --follow --idle 2s growing
-sleep 0.3
+start --records --follow --idle 1.5s growing
+sleep 0.2
 tail -c +2 packed.gz >>growing
 ended 0
 same records out

@@ -19,9 +19,9 @@ done
 node "$(dirname "$0")/profile_stub.mjs" database &
 stub=$!
 trap 'kill $stub' EXIT
-for ((i = 0; i < 300; i++)); do
+for ((i = 0; i < 1500; i++)); do
     [ ! -e database/port ] || break
-    sleep 0.1
+    sleep 0.02
 done
 PYROSCOPE=127.0.0.1:$(<database/port)
 PARCA=$PYROSCOPE

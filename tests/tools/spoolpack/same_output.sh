@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Archives answer as the files do that they were made of: documents on a machine without those files are the same, byte
 # for byte, from a folder, a tar file and a gzip'd one.

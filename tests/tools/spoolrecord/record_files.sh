@@ -64,9 +64,9 @@ has err '^spoolrecord: big.spool: write failed: File too large$'
 # A closed pipe, once; and SIGPIPE is no business of the command's.
 rm -f went-on
 mkfifo closed
-(exec 3<closed && sleep 0.5) &
+(exec 3<closed && sleep 0.2) &
 status=0
-FAKE_POLL_BYTES=10 "$fake" -q -o closed sh -c 'sleep 1; touch went-on' 2>err || status=$?
+FAKE_POLL_BYTES=10 "$fake" -q -o closed sh -c 'sleep 0.6; touch went-on' 2>err || status=$?
 [ $status = 125 ] || die "status $status"
 equal err 'spoolrecord: closed: write failed: Broken pipe'
 [ -e went-on ] || die "the command was not waited for"

@@ -35,13 +35,13 @@ END
 need_perf
 
 # A command: its status, a spool that is whole, samples at the rate that was asked for, stacks to the root.
-run 5 "$spoolrecord" -q --summary=json -F 500 ./burn 1 5
+run 5 "$spoolrecord" -q --summary=json -F 500 ./burn 0.6 5
 jq -r 'keys_unsorted | join(" ")' err >keys
 equal keys "sample_events samples lost_events lifecycle_gaps kernel_enabled event frequency_hz missing_pid missing_tid \
 idle_tid missing_timestamp empty_stack truncated_stacks ignored_user_callchain throttled errors bytes duration_ns \
 processes threads mode"
-jq -e '.samples > 400 and .samples < 600 and .lost_events == 0 and .frequency_hz == 500 and .processes == 1 and
-    .threads == 1 and .duration_ns > 900000000' err >/dev/null || die "$(cat err)"
+jq -e '.samples > 240 and .samples < 360 and .lost_events == 0 and .frequency_hz == 500 and .processes == 1 and
+    .threads == 1 and .duration_ns > 540000000' err >/dev/null || die "$(cat err)"
 [ "$(jq .bytes err)" = "$(stat -c %s profile.spool)" ] || die "$(jq .bytes err) bytes, not $(stat -c %s profile.spool)"
 "$BIN/spoolcat" --records --strict profile.spool >records || die "the spool is not whole"
 "$BIN/spool2folded" --root=none profile.spool >folded
@@ -69,7 +69,7 @@ has folded 'burn;.*main;middle;leaf'
 run 125 "$spoolrecord" -o none.spool -p 2147483647
 equal err 'spoolrecord: process 2147483647 does not exist'
 gone none.spool
-./burn 2 &
+./burn 0.8 &
 run 0 "$spoolrecord" -q --force -p $!
 
 # What cannot be run; limits.
@@ -90,8 +90,8 @@ run 0 "$spoolrecord" -q --force --interval 5000 ./burn 0.1
 jq -e '.version == 3 and .interval_us == 5000' header >/dev/null || die "$(cat header)"
 
 # A signal finishes the spool; the command goes on. A full disk and a closed pipe end the recording alone.
-in_foreground "$spoolrecord" --force sh -c './burn 2; exit 6' 2>err
-sleep 1
+in_foreground "$spoolrecord" --force sh -c './burn 1.2; exit 6' 2>err
+sleep 0.6
 kill -TERM $pid
 status=0
 wait $pid || status=$?

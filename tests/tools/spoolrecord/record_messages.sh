@@ -51,12 +51,6 @@ hasnt err fault
 FAKE_LOG='0 a fault' run 0 "$fake" --force -v true
 has err '^spoolrecord: a fault$'
 
-# Progress: lines where there is no terminal and they are asked for.
-run 0 "$fake" --force --progress=always sleep 1.3
-has err '^spoolrecord: profile\.spool: [0-9.]+ s, 1,234 samples, [0-9]+ B$'
-run 0 "$fake" --force sleep 0.8
-[ "$(wc -l <err)" = 1 ] || die "$(cat err)"
-
 # Children that run already.
 sleep 60 &
 target=$!
@@ -71,23 +65,46 @@ FAKE_DESCENDANTS=2 run 0 "$fake" --force --descendants -d 0.1 -p $target
 gone_text 'run already'
 kill $target
 
-# On a terminal: one line that is drawn over itself and taken away.
-command -v script >/dev/null || { echo "no script in PATH" && exit 77; }
+# Progress, of recordings that all run at once, each in a folder of its own.
 sleep 100 &
 target=$!
 trap 'kill $target' EXIT
-script -qec "'$fake' --force -d 1.5 -p $target" typescript >/dev/null
-tr '\r' '\n' <typescript >lines
-has lines 'profile\.spool: 0\.[5-9] s, 1,234 samples, [0-9]+ B' 'profile\.spool: 1,234 samples in 1\.'
-[ "$(grep -c ' s, 1,234 samples' lines)" -ge 3 ] || die "drawn $(grep -c ' s, 1,234' lines) times"
-for options in -q --progress=never; do
-    script -qec "'$fake' --force $options --summary=none -d 1 -p $target" typescript >/dev/null
-    hasnt typescript 'samples'
-done
+# recording NAME ARGUMENT...: NAME/err is what the tool says without a terminal.
+recording() {
+    mkdir "$1"
+    (cd "$1" && exec "$fake" "${@:2}" 2>err </dev/null) &
+    recordings+=($!)
+}
+# on_terminal NAME ARGUMENTS: NAME/typescript is what is to be seen on one.
+on_terminal() {
+    mkdir "$1"
+    (cd "$1" && exec script -qec "'$fake' $2" typescript >/dev/null) &
+    recordings+=($!)
+}
+recordings=()
+recording lines --progress=always sleep 1.3
+recording few sleep 0.8
+if command -v script >/dev/null; then
+    on_terminal drawn "-d 1.5 -p $target"
+    on_terminal quiet "-q --summary=none -d 1 -p $target"
+    on_terminal never "--progress=never --summary=none -d 1 -p $target"
+    on_terminal beside '--summary=none sleep 1'
+    on_terminal elsewhere '--summary=none sleep 1 >/dev/null'
+    on_terminal asked '--summary=none --progress=always sleep 1'
+fi
+wait "${recordings[@]}"
+
+# Lines where there is no terminal and they are asked for.
+has lines/err '^spoolrecord: profile\.spool: [0-9.]+ s, 1,234 samples, [0-9]+ B$'
+[ "$(wc -l <few/err)" = 1 ] || die "$(cat few/err)"
+# On a terminal: one line that is drawn over itself and taken away.
+command -v script >/dev/null || { echo "no script in PATH" && exit 77; }
+tr '\r' '\n' <drawn/typescript >drawn/lines
+has drawn/lines 'profile\.spool: 0\.[5-9] s, 1,234 samples, [0-9]+ B' 'profile\.spool: 1,234 samples in 1\.'
+[ "$(grep -c ' s, 1,234 samples' drawn/lines)" -ge 3 ] || die "drawn $(grep -c ' s, 1,234' drawn/lines) times"
+hasnt quiet/typescript 'samples'
+hasnt never/typescript 'samples'
 # A command that prints on the terminal is left alone, unless progress is asked for.
-script -qec "'$fake' --force --summary=none sleep 1" typescript >/dev/null
-hasnt typescript 'samples'
-script -qec "'$fake' --force --summary=none sleep 1 >/dev/null" typescript >/dev/null
-has typescript '1,234 samples'
-script -qec "'$fake' --force --summary=none --progress=always sleep 1" typescript >/dev/null
-has typescript '1,234 samples'
+hasnt beside/typescript 'samples'
+has elsewhere/typescript '1,234 samples'
+has asked/typescript '1,234 samples'

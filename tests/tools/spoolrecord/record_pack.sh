@@ -139,7 +139,7 @@ kill $target
 
 # A command that still runs is waited for when its pack was interrupted.
 rm -f profile.spool packing
-in_foreground bin/spoolrecord -q --pack symbols -d 10ms sh -c 'sleep 1; echo >went-on; exit 4' 2>err
+in_foreground bin/spoolrecord -q --pack symbols -d 10ms sh -c 'sleep 0.5; echo >went-on; exit 4' 2>err
 wait_for packing
 kill -TERM $pid
 status=0

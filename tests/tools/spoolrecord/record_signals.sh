@@ -22,10 +22,12 @@ waits() {
 }
 
 for signal in INT TERM HUP; do
-    rm -f profile.spool ready went-on
-    in_foreground "$fake" sh -c 'echo >ready; sleep 1; echo >went-on; exit 9' 2>err
+    rm -f profile.spool ready on went-on
+    in_foreground "$fake" sh -c 'echo >ready; until [ -s on ]; do sleep 0.02; done; echo >went-on; exit 9' 2>err
     wait_for ready
     kill -$signal $pid
+    sleep 0.1
+    echo >on
     status_of $pid 9
     has profile.spool '^finish$'
     [ -e went-on ] || die "SIG$signal: the command was not waited for"
@@ -40,7 +42,7 @@ for signal in INT TERM HUP; do
     kill -TERM $pid
     waits
     has profile.spool '^finish$'
-    sleep 0.2
+    sleep 0.1
     kill -0 $pid || die "SIG$signal: it does not wait"
     kill -$signal $pid
     status_of $pid $((128 + $(kill -l $signal)))
@@ -70,13 +72,16 @@ has profile.spool '^command$'
 
 # While only the command is waited for, SIGTERM has no other meaning; SIGINT has.
 for signal in TERM INT; do
-    rm -f profile.spool ready
-    in_foreground "$fake" -d 10ms sh -c 'echo >ready; exec sleep 2' 2>err
+    rm -f profile.spool on
+    in_foreground "$fake" -d 10ms sh -c 'until [ -s on ]; do sleep 0.02; done' 2>err
     waits
     kill -$signal $pid
     if [ $signal = TERM ]; then
         status_of $pid 143
+        echo >on
     else
+        sleep 0.1
+        echo >on
         status_of $pid 0
     fi
 done

@@ -48,7 +48,7 @@ equal err 'spoolrecord: process 2147483647 does not exist'
 run 125 sh -c 'exec "$0" -p $$' "$fake"
 has err '^spoolrecord: process [0-9]+ is spoolrecord itself$'
 gone profile.spool
-sh -c 'sleep 2; exit 3' &
+sh -c 'sleep 1; exit 3' &
 run 0 "$fake" -p $!
 has profile.spool '^finish$'
 rm profile.spool
@@ -69,7 +69,7 @@ has err '^spoolrecord: 3 children of the command still run and are recorded no l
 
 # --duration: recording ends, the command does not.
 begun=$SECONDS
-run 4 "$fake" --force -d 100ms sh -c 'sleep 1.2; exit 4'
+run 4 "$fake" --force -d 100ms sh -c 'sleep 0.9; exit 4'
 ((SECONDS - begun <= 10)) || die "it took $((SECONDS - begun)) s"
 has err '^spoolrecord: recording has ended, waiting for the command \(process [0-9]+\)$'
 [ "$(sed -n '/samples in 0\.[12]/=' err)" = 1 ] || die "$(cat err)"
