@@ -460,7 +460,6 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
             thread = name->first;
     }
     *out = (struct source){.pid = p->pid,
-                           .has_tid = n->per_thread,
                            .tid = e->tid,
                            .thread_number = e->thread_number,
                            .comm = comm.data,

@@ -38,7 +38,6 @@ uint32_t names_thread(const struct names *n, uint32_t spool_thread);
  * first after; without annotations the base name of the process's first file. */
 struct source {
     int32_t pid;
-    bool has_tid;
     uint64_t tid;           /* with per_thread */
     uint32_t thread_number; /* with per_thread: as names_thread */
     const char *comm;       /* NULL: unknown; raw bytes */

@@ -39,7 +39,6 @@ size_t notes_hex(const char *text, size_t size, uint8_t *bytes)
 static void take_build_id(struct notes *n, const struct spool_annotation *a)
 {
     struct build_id_note *b;
-
     uint8_t bytes[NOTES_BUILD_ID_MAX];
     size_t size = notes_hex(a->text, a->text_size, bytes);
 
@@ -103,7 +102,6 @@ void notes_record(struct notes *n, const struct spool_annotation *a)
     case SPOOL_NOTE_END:
         n->lost = a->number[1];
         n->lost_known = true;
-        n->finished = true;
         break;
     default:
         break;

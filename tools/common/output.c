@@ -234,20 +234,6 @@ void output_i64(struct tool_output *out, int64_t number)
     }
 }
 
-void output_hex(struct tool_output *out, uint64_t number)
-{
-    char digits[18];
-    size_t at = sizeof digits;
-
-    do {
-        digits[--at] = "0123456789abcdef"[number & 15];
-        number >>= 4;
-    } while (number > 0);
-    digits[--at] = 'x';
-    digits[--at] = '0';
-    output_write(out, digits + at, sizeof digits - at);
-}
-
 void output_printf(struct tool_output *out, const char *format, ...)
 {
     va_list args, again;

@@ -107,10 +107,9 @@ static inline void output_take(struct tool_output *out, size_t size)
     out->size += size;
 }
 
-/* Decimal, and lower-case hex with 0x in front. */
+/* Decimal. */
 void output_u64(struct tool_output *out, uint64_t number);
 void output_i64(struct tool_output *out, int64_t number);
-void output_hex(struct tool_output *out, uint64_t number);
 
 void output_printf(struct tool_output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -201,21 +201,6 @@ size_t text_clean(const char *in, size_t size, struct text_buffer *out)
     return out->size;
 }
 
-size_t text_utf8(const char *in, size_t size, struct text_buffer *out)
-{
-    start(out);
-    for (size_t at = 0, length; at < size; at += length) {
-        uint32_t code;
-
-        length = text_decode(in + at, size - at, &code);
-        if (code == TEXT_BAD)
-            text_append(out, replacement, 3);
-        else
-            text_append(out, in + at, length);
-    }
-    return out->size;
-}
-
 static void append_escaped(struct text_buffer *out, const char *in, size_t size)
 {
     for (size_t i = 0; i < size; i++)

@@ -45,9 +45,6 @@ bool text_is_utf8(const char *in, size_t size);
  * both ends go; empty is "[unnamed]". */
 size_t text_clean(const char *in, size_t size, struct text_buffer *out);
 
-/* Only the bad sequences are replaced. */
-size_t text_utf8(const char *in, size_t size, struct text_buffer *out);
-
 /* For people: control characters and bytes that are not UTF-8 are written as \x1b, a byte each. */
 size_t text_display(const char *in, size_t size, struct text_buffer *out);
 

@@ -27,7 +27,7 @@ struct stack_use {
 int stack_use_count(struct stack_use *u, struct spool_reader *reader, const struct aggregate *a);
 void stack_use_free(struct stack_use *u);
 
-/* A process (has_tid false) or thread and its samples, whatever it was called when. */
+/* A thread, or a process in place of its threads, and its samples, whatever it was called when. */
 struct task {
     int32_t pid;
     uint64_t tid;
