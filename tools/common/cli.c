@@ -94,23 +94,12 @@ static void write_stderr(const char *data, size_t size)
 static void message(bool with_program, const char *format, va_list args, const char *end)
 {
     struct text_buffer raw = {0}, line = {0};
-    va_list again;
-    int size;
 
     if (before_message != NULL)
         before_message();
     if (with_program)
         text_printf(&raw, "%s: ", program);
-    va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    if (size > 0) {
-        char *text = cli_realloc(NULL, (size_t)size + 1, 1);
-
-        vsnprintf(text, (size_t)size + 1, format, args);
-        text_append(&raw, text, (size_t)size);
-        free(text);
-    }
+    text_vprintf(&raw, format, args);
     text_append(&raw, end, strlen(end));
     text_display(raw.data, raw.size, &line);
     text_append_byte(&line, '\n');

@@ -72,8 +72,7 @@ static struct long_text *long_text(struct frame_names *n, const char *text, size
     if (shown < size)
         text_append(buffer, "...", 3);
     entry->size = buffer->size;
-    entry->clean = cli_realloc(NULL, buffer->size + 1, 1);
-    memcpy(entry->clean, buffer->data, buffer->size + 1);
+    entry->clean = text_copy(buffer->data, buffer->size);
     return entry;
 }
 

@@ -370,8 +370,7 @@ static enum json_token read_text(struct json_reader *r, enum json_token token, e
     why = text_fault(kind, &r->string);
     if (why)
         return json_read_refuse(r, why);
-    *out = cli_realloc(NULL, r->string.size + 1, 1);
-    memcpy(*out, r->string.data, r->string.size + 1);
+    *out = text_copy(r->string.data, r->string.size);
     return token;
 }
 

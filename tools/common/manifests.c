@@ -18,8 +18,7 @@ static int add_name(void *user, const char *name, bool is_folder)
         names->items = cli_realloc(names->items, names->capacity, sizeof *names->items);
     }
     names->items[names->count++] =
-        (struct manifests_name){.name = strcpy(cli_realloc(NULL, strlen(name) + 1, 1), name),
-                                .is_folder = is_folder};
+        (struct manifests_name){.name = text_copy(name, strlen(name)), .is_folder = is_folder};
     return 0;
 }
 

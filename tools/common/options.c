@@ -7,6 +7,7 @@
  */
 #include "cli.h"
 #include "cli_shared.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -358,13 +359,11 @@ void cli_numbers_value(const struct cli_arg *arg, int64_t min, uint64_t max,
     for (const char *at = arg->value;;) {
         size_t size = strcspn(at, ",");
         bool negative = at[0] == '-';
-        char *item = cli_realloc(NULL, size + 1, 1);
+        char *item = text_copy(at, size);
         uint64_t number = 0;
         enum cli_value_result result;
         bool in_range;
 
-        memcpy(item, at, size);
-        item[size] = '\0';
         result = cli_parse_u64(item + negative, &number);
         free(item);
         if (result == CLI_VALUE_BAD)

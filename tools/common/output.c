@@ -6,6 +6,7 @@
  */
 #include "output.h"
 #include "cli.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,15 +38,6 @@ static int refuse_errno(struct tool_output *out, const char *what, int error)
     return -1;
 }
 
-static char *copy_text(const char *text, size_t size)
-{
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    return copy;
-}
-
 /* Bytes of path up to its last slash, that one included. */
 static size_t folder_size(const char *path)
 {
@@ -58,13 +50,12 @@ static size_t folder_size(const char *path)
  * with errno. */
 static char *follow_links(const char *path)
 {
-    char *at = copy_text(path, strlen(path));
+    char *at = text_copy(path, strlen(path));
 
     for (int links = 0;; links++) {
+        struct text_buffer joined = {0};
         char link[PATH_MAX];
-        size_t folder = folder_size(at);
         ssize_t size = readlink(at, link, sizeof link);
-        char *joined;
 
         if (size < 0 && (errno == EINVAL || errno == ENOENT))
             return at; /* no link; or nothing there yet */
@@ -75,14 +66,10 @@ static char *follow_links(const char *path)
             errno = error;
             return NULL;
         }
-        if (link[0] == '/')
-            folder = 0;
-        joined = cli_realloc(NULL, folder + (size_t)size + 1, 1);
-        memcpy(joined, at, folder);
-        memcpy(joined + folder, link, (size_t)size);
-        joined[folder + (size_t)size] = '\0';
+        text_append(&joined, at, link[0] == '/' ? 0 : folder_size(at));
+        text_append(&joined, link, (size_t)size);
         free(at);
-        at = joined;
+        at = joined.data;
     }
 }
 
@@ -98,16 +85,11 @@ static int open_directly(struct tool_output *out, const char *path, int flags, b
 
 static int open_temporary(struct tool_output *out, const struct stat *old)
 {
-    static const char pattern[] = ".spooltools-XXXXXX";
     size_t folder = folder_size(out->target);
-    char *name;
+    struct text_buffer pattern = {0};
 
     if (out->target[folder] == '\0')
         return refuse_errno(out, "open failed", out->target[0] == '\0' ? ENOENT : EISDIR);
-    name = cli_realloc(NULL, folder + sizeof pattern, 1);
-    memcpy(name, out->target, folder);
-    memcpy(name + folder, pattern, sizeof pattern);
-
     if (old != NULL) {
         out->mode = old->st_mode & 0777;
     } else {
@@ -116,7 +98,8 @@ static int open_temporary(struct tool_output *out, const struct stat *old)
         umask(mask);
         out->mode = 0666 & ~mask;
     }
-    out->fd = temporary_make(&out->temporary, name);
+    text_printf(&pattern, "%.*s.spooltools-XXXXXX", (int)folder, out->target);
+    out->fd = temporary_make(&out->temporary, pattern.data);
     if (out->fd < 0)
         return refuse_errno(out, "temporary file beside it failed", errno);
     /* Only a privileged user can keep another owner; for all others the file becomes theirs, as

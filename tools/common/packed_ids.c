@@ -25,17 +25,13 @@ struct packed_ids {
     const char *archive; /* being read */
 };
 
-static unsigned hex_digit(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 static void add_module(struct packed_ids *p, const struct manifest_module *m)
 {
     struct packed_id *id;
-    size_t size = m->key ? strlen(m->key) / 2 : 0;
+    uint8_t bytes[NOTES_BUILD_ID_MAX];
+    size_t size = m->key ? notes_hex(m->key, strlen(m->key), bytes) : 0;
 
-    if (size == 0 || size > PACKED_ID_MAX || p->id_count == UINT32_MAX)
+    if (size == 0 || p->id_count == UINT32_MAX)
         return;
     if (p->id_count == p->id_capacity) {
         p->id_capacity = p->id_capacity ? 2 * p->id_capacity : 16;
@@ -43,8 +39,7 @@ static void add_module(struct packed_ids *p, const struct manifest_module *m)
     }
     id = &p->ids[p->id_count];
     *id = (struct packed_id){.size_bytes = (uint8_t)size, .unverified = m->unverified};
-    for (size_t i = 0; i < size; i++)
-        id->bytes[i] = (uint8_t)(hex_digit(m->key[2 * i]) << 4 | hex_digit(m->key[2 * i + 1]));
+    memcpy(id->bytes, bytes, size);
     for (size_t i = 0; i < m->module_id_count; i++) {
         if (p->mention_count == p->mention_capacity) {
             p->mention_capacity = p->mention_capacity ? 2 * p->mention_capacity : 64;

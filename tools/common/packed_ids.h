@@ -3,15 +3,14 @@
 #ifndef TOOLS_PACKED_IDS_H
 #define TOOLS_PACKED_IDS_H
 
+#include "notes.h"
 #include "options.h"
 #include "spool/sym.h"
-
-#define PACKED_ID_MAX 64
 
 struct packed_id {
     uint8_t size_bytes;
     bool unverified; /* nothing said that the file packed was the recorded one */
-    uint8_t bytes[PACKED_ID_MAX];
+    uint8_t bytes[NOTES_BUILD_ID_MAX];
 };
 
 struct packed_ids;

@@ -10,6 +10,7 @@
 #include "hits.h"
 #include "packed_ids.h"
 #include "symbols_open.h"
+#include "text.h"
 
 struct symbols {
     const struct symbol_options *options;
@@ -109,19 +110,12 @@ static bool start_time_us(const struct symbols *s, uint64_t *us)
 static char *folder_of(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
-    size_t size = slash ? (size_t)(slash - path) : 0;
-    char *folder;
 
     if (!path)
         return NULL;
-    if (size == 0) { /* "cap.spool" and "/cap.spool" */
-        path = slash ? "/" : ".";
-        size = 1;
-    }
-    folder = cli_realloc(NULL, size + 1, 1);
-    memcpy(folder, path, size);
-    folder[size] = '\0';
-    return folder;
+    if (!slash || slash == path) /* "cap.spool" and "/cap.spool" */
+        return text_copy(slash ? "/" : ".", 1);
+    return text_copy(path, (size_t)(slash - path));
 }
 
 static bool is_known(const char *note, unsigned index, char *word, size_t size)

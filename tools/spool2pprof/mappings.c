@@ -82,8 +82,7 @@ static uint32_t pseudo_mapping(struct mappings *m, const char *name)
 static uint32_t build_id_text(struct mappings *m, const uint8_t *bytes, size_t size)
 {
     m->text.size = 0;
-    for (size_t i = 0; i < size; i++)
-        text_printf(&m->text, "%02x", bytes[i]);
+    text_append_hex(&m->text, bytes, size);
     return stringtable_text(m->strings, m->text.data, m->text.size);
 }
 

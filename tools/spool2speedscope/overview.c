@@ -16,7 +16,6 @@ void overview_free(struct overview *o)
     free(o->rank);
     free(o->by_rank);
     text_free(&o->text);
-    text_free(&o->clean);
 }
 
 /* ---- cells ---- */
@@ -26,12 +25,10 @@ static uint32_t process_label(struct overview *o, struct ss_frames *frames,
                               const struct source *source)
 {
     o->text.size = 0;
-    if (source->comm) {
-        text_clean(source->comm, source->comm_size, &o->clean);
-        text_append(&o->text, o->clean.data, o->clean.size);
-    } else {
+    if (source->comm)
+        text_append_clean(&o->text, source->comm, source->comm_size);
+    else
         text_printf(&o->text, "[unknown]");
-    }
     text_printf(&o->text, " %" PRId32, source->pid);
     return ss_frames_root(frames, o->text.data, o->text.size);
 }

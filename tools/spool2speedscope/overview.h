@@ -36,7 +36,7 @@ struct overview {
     bool several_processes;
     /* After overview_rank: nodes by the order of their stacks, and the other way round. */
     uint32_t *rank, *by_rank;
-    struct text_buffer text, clean; /* scratch */
+    struct text_buffer text; /* scratch */
 };
 
 /* A distinct stack. */

@@ -22,7 +22,6 @@ void frame_print_free(struct frame_print *p)
     labels_free(&p->texts);
     free(p->hidden);
     text_free(&p->line);
-    text_free(&p->clean);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -44,8 +43,7 @@ static void write_line(struct frame_print *p, const struct out_frame *f)
         text_printf(line, "+0x%" PRIx64, f->offset);
     text_append(line, " (", 2);
     if (f->source_module != NULL) {
-        text_clean(f->module_path, f->module_path_size, &p->clean);
-        text_append(line, p->clean.data, p->clean.size);
+        text_append_clean(line, f->module_path, f->module_path_size);
     } else {
         text_printf(line, f->flags & FRAME_KERNEL ? "[kernel.kallsyms]" : "[unknown]");
     }

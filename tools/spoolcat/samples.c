@@ -73,11 +73,12 @@ static void write_name(struct view *v, const char *name, size_t size)
         text_printf(&v->line, v->how->json ? "null" : "-");
         return;
     }
+    if (!v->how->json) {
+        text_append_clean(&v->line, name, size);
+        return;
+    }
     text_clean(name, size, &v->clean);
-    if (v->how->json)
-        json_append_text(&v->line, v->clean.data, v->clean.size);
-    else
-        text_append(&v->line, v->clean.data, v->clean.size);
+    json_append_text(&v->line, v->clean.data, v->clean.size);
 }
 
 /* "app 7/9 ", or the keys from pid to stack. */

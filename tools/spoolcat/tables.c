@@ -297,17 +297,23 @@ void stack_use_free(struct stack_use *u)
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-static void print_build_id(struct tool_output *out, const uint8_t *bytes, size_t size)
+/* In hex, as *hex; NULL when it is unknown. */
+static const char *build_id_of(const struct notes *notes, uint32_t module,
+                               char hex[2 * NOTES_BUILD_ID_MAX + 1])
 {
-    for (size_t i = 0; i < size; i++)
-        output_printf(out, "%02x", bytes[i]);
+    size_t size;
+    const uint8_t *bytes = notes_build_id(notes, module, &size);
+
+    if (bytes != NULL)
+        text_write_hex(hex, bytes, size);
+    return bytes != NULL ? hex : NULL;
 }
 
 static void module_json(struct tool_output *out, const struct spool_module *m, bool has_pid,
                         const struct notes *notes, uint64_t samples)
 {
-    size_t build_id_size = 0;
-    const uint8_t *build_id = notes_build_id(notes, m->id, &build_id_size);
+    char hex[2 * NOTES_BUILD_ID_MAX + 1];
+    const char *build_id = build_id_of(notes, m->id, hex);
     struct json_writer w;
 
     json_start(&w, out);
@@ -321,15 +327,7 @@ static void module_json(struct tool_output *out, const struct spool_module *m, b
     json_key_u64(&w, "end", m->end);
     json_key_u64(&w, "file_offset", m->file_offset);
     json_key_string(&w, "path", m->path, m->path_size);
-    if (build_id == NULL) {
-        json_key_null(&w, "build_id");
-    } else {
-        json_key(&w, "build_id");
-        json_separate(&w);
-        output_byte(out, '"');
-        print_build_id(out, build_id, build_id_size);
-        output_byte(out, '"');
-    }
+    json_key_text(&w, "build_id", build_id);
     json_key_bool(&w, "kernel", m->kernel);
     if (m->retired_at_frame == SPOOL_NOT_RETIRED)
         json_key_null(&w, "retired");
@@ -343,8 +341,8 @@ static void module_json(struct tool_output *out, const struct spool_module *m, b
 static void module_text(struct tool_output *out, const struct spool_module *m, bool has_pid,
                         const struct notes *notes, uint64_t samples)
 {
-    size_t build_id_size = 0;
-    const uint8_t *build_id = notes_build_id(notes, m->id, &build_id_size);
+    char hex[2 * NOTES_BUILD_ID_MAX + 1];
+    const char *build_id = build_id_of(notes, m->id, hex);
     struct text_buffer path = {0};
     char pid[16] = "-", retired[24] = "-";
 
@@ -357,10 +355,8 @@ static void module_text(struct tool_output *out, const struct spool_module *m, b
                   "%5" PRIu32 " %7s %#18" PRIx64 " %#18" PRIx64 " %#10" PRIx64 " %7s %9" PRIu64,
                   m->id, pid, m->start, m->end, m->file_offset, retired, samples);
     output_printf(out, "  %s%s", m->kernel ? "kernel " : "", path.data);
-    if (build_id != NULL) {
-        output_text(out, " build-id ");
-        print_build_id(out, build_id, build_id_size);
-    }
+    if (build_id != NULL)
+        output_printf(out, " build-id %s", build_id);
     output_byte(out, '\n');
     text_free(&path);
 }

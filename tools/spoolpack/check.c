@@ -71,20 +71,13 @@ static void begin_line(struct check *c, const struct claim *claim)
 
 /* ---- gathering ---- */
 
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-
-    return memcpy(cli_realloc(NULL, size, 1), text, size);
-}
-
 static struct claim *add_claim(struct check *c, const char *name)
 {
     if (c->claim_count == c->claim_capacity) {
         c->claim_capacity = c->claim_capacity ? 2 * c->claim_capacity : 64;
         c->claims = cli_realloc(c->claims, c->claim_capacity, sizeof *c->claims);
     }
-    c->claims[c->claim_count] = (struct claim){.name = copy(name)};
+    c->claims[c->claim_count] = (struct claim){.name = text_copy(name, strlen(name))};
     return &c->claims[c->claim_count++];
 }
 
@@ -98,7 +91,7 @@ static void add_part(struct check *c, const char *whose, const char *what,
     for (size_t i = 0; i < files->count; i++) {
         struct claim *claim = add_claim(c, files->items[i].name);
 
-        claim->who = copy(who.data);
+        claim->who = text_copy(who.data, who.size);
         claim->size_bytes = files->items[i].size_bytes;
         memcpy(claim->sha256, files->items[i].sha256, sizeof claim->sha256);
     }

@@ -42,17 +42,6 @@ void module_keys_free(struct module_keys *k)
     free(k);
 }
 
-static void to_hex(const uint8_t *bytes, size_t size_bytes, char *hex)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < size_bytes; i++) {
-        *hex++ = digits[bytes[i] >> 4];
-        *hex++ = digits[bytes[i] & 15];
-    }
-    *hex = '\0';
-}
-
 static int hash_bytes(void *user, const void *data, size_t size_bytes)
 {
     pack_hash_add(user, data, size_bytes);
@@ -129,7 +118,7 @@ int module_key_find(struct module_keys *k, const struct spool_module *module,
         return -1;
     /* The first byte names a folder, the others what is in it. */
     if (recorded && size > 1) {
-        to_hex(recorded, size, out->build_id);
+        text_write_hex(out->build_id, recorded, size);
         strcpy(out->key, out->build_id);
         return 0; /* the file may not be needed */
     }
@@ -138,10 +127,8 @@ int module_key_find(struct module_keys *k, const struct spool_module *module,
         return -1;
     }
     out->unverified = identity.unverified;
-    if (identity.build_id_size > 1) {
-        to_hex(identity.build_id, identity.build_id_size, out->key);
-    } else {
+    if (identity.build_id_size <= 1)
         return find_hash(k, out->handle, out);
-    }
+    text_write_hex(out->key, identity.build_id, identity.build_id_size);
     return 0;
 }

@@ -144,8 +144,7 @@ static bool name_file(const struct packing *p, const struct collected_file *f,
         if (file->build_id_size < 2)
             return false;
         text_printf(name, ".build-id/%02x/", file->build_id[0]);
-        for (size_t i = 1; i < file->build_id_size; i++)
-            text_printf(name, "%02x", file->build_id[i]);
+        text_append_hex(name, file->build_id + 1, file->build_id_size - 1);
         text_append(name, ".debug", 6);
         return true;
     default:
@@ -252,21 +251,12 @@ static void find_missing(struct packing *p, const struct collected_file *f,
         m->missing = pack_copy("no debug file");
 }
 
-static char *copy_path(const char *path, size_t size)
-{
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    memcpy(copy, path, size);
-    copy[size] = '\0';
-    return copy;
-}
-
 static int pack_module(struct packing *p, const struct collected_file *f, struct manifest_module *m)
 {
     bool is_new = false;
     int rc = 0;
 
-    m->path = copy_path(f->path, f->path_size);
+    m->path = text_copy(f->path, f->path_size);
     m->build_id = *f->build_id ? pack_copy(f->build_id) : NULL;
     m->key = *f->key ? pack_copy(f->key) : NULL;
     m->unverified = f->unverified;

@@ -260,12 +260,8 @@ int store_replace(struct store *s, const char *name, const void *data, size_t si
 
 void store_names_add(struct store_names *names, const char *name, size_t size)
 {
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    memcpy(copy, name, size);
-    copy[size] = '\0';
     names->items = cli_realloc(names->items, names->count + 1, sizeof *names->items);
-    names->items[names->count++] = copy;
+    names->items[names->count++] = text_copy(name, size);
 }
 
 void store_free_names(struct store_names *names)

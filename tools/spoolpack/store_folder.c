@@ -165,9 +165,7 @@ struct store_folder *store_folder_open(const char *path)
     f->mask &= ~(mode_t)0700;
     while (size > 1 && path[size - 1] == '/')
         size--;
-    f->path = cli_realloc(NULL, size + 1, 1);
-    memcpy(f->path, path, size);
-    f->path[size] = '\0';
+    f->path = text_copy(path, size);
     if (open_root(f) == 0)
         return f;
     store_folder_free(f);

@@ -499,7 +499,8 @@ static void numbers_are_written_in_full(void **state)
     output_i64(&out, INT64_MAX);
     output_printf(&out, " %s %d", "text", 5);
     assert_int_equal(output_commit(&out), 0);
-    expect_file("numbers", "0 18446744073709551615 -9223372036854775808 9223372036854775807 text 5");
+    expect_file("numbers",
+                "0 18446744073709551615 -9223372036854775808 9223372036854775807 text 5");
 }
 
 /* Every way of writing, over several borders of the buffer; the whole is compared. */

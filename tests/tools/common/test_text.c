@@ -9,6 +9,7 @@
 
 #include "text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef size_t text_fn(const char *in, size_t size, struct text_buffer *out);
@@ -69,6 +70,26 @@ static void blanks_at_both_ends_go_and_nothing_is_unnamed(void **state)
     EXPECT(text_clean, "   ", "[unnamed]");
     EXPECT(text_clean, "\n\0", "[unnamed]");
     expect(text_clean, NULL, 0, "[unnamed]");
+}
+
+static void what_goes_onto_the_end_leaves_what_is_before(void **state)
+{
+    struct text_buffer b = {0};
+    const uint8_t bytes[] = {0x00, 0xab, 0x7f};
+    char *copy;
+
+    (void)state;
+    text_append(&b, "a ", 2);
+    text_append_clean(&b, " b\n", 3);
+    text_append_clean(&b, " ", 1);
+    text_append_display(&b, "\n", 1);
+    text_append_hex(&b, bytes, sizeof bytes);
+    assert_string_equal(b.data, "a b[unnamed]\\x0a00ab7f");
+    assert_int_equal(b.size, strlen(b.data));
+    copy = text_copy(b.data, 3);
+    assert_string_equal(copy, "a b");
+    free(copy);
+    text_free(&b);
 }
 
 /* The examples of Unicode 3.9, table 3-8 and around it. */
@@ -187,6 +208,7 @@ int main(void)
         cmocka_unit_test(plain_names_stay),
         cmocka_unit_test(controls_become_blanks),
         cmocka_unit_test(blanks_at_both_ends_go_and_nothing_is_unnamed),
+        cmocka_unit_test(what_goes_onto_the_end_leaves_what_is_before),
         cmocka_unit_test(each_maximal_bad_sequence_is_one_replacement),
         cmocka_unit_test(the_borders_of_utf8_are_exact),
         cmocka_unit_test(display_escapes_what_drives_a_terminal),
