@@ -77,22 +77,10 @@ static void grow_slots(struct aggregate *a, uint32_t stack)
 
     if (capacity <= stack)
         capacity = (size_t)stack + 1;
-    a->slots = cli_realloc(a->slots, capacity, sizeof *a->slots);
-    memset(a->slots + a->slot_capacity, 0, (capacity - a->slot_capacity) * sizeof *a->slots);
+    a->slots = cli_extend(a->slots, a->slot_capacity, capacity, sizeof *a->slots);
     if (a->options.order)
         a->slot_first = cli_realloc(a->slot_first, capacity, sizeof *a->slot_first);
     a->slot_capacity = capacity;
-}
-
-static void grow_stats(struct aggregate *a, uint32_t source)
-{
-    size_t capacity = a->stats_capacity ? a->stats_capacity * 2 : 64;
-
-    if (capacity <= source)
-        capacity = (size_t)source + 1;
-    a->stats = cli_realloc(a->stats, capacity, sizeof *a->stats);
-    memset(a->stats + a->stats_capacity, 0, (capacity - a->stats_capacity) * sizeof *a->stats);
-    a->stats_capacity = capacity;
 }
 
 /* Counts the samples put aside. Their slots lie all over the memory: asked for together, they arrive together. */
@@ -159,8 +147,7 @@ static void take_sample(struct aggregate *a, const struct spool_sample *sample,
 {
     uint32_t source = names_source(a->names, sample);
 
-    if (source >= a->stats_capacity)
-        grow_stats(a, source);
+    a->stats = cli_grow_zeroed(a->stats, &a->stats_capacity, source, sizeof *a->stats);
     a->stats[source].samples++;
     if (a->options.source_stats)
         update_stats(a, source, sample->time_ns, interval_ns);
@@ -517,10 +504,7 @@ struct aggregate_source *aggregate_by_process(const struct aggregate *a, size_t 
         uint32_t source = a->cells[i].source;
         struct source who;
 
-        if (n == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            list = cli_realloc(list, capacity, sizeof *list);
-        }
+        list = cli_grow(list, &capacity, n, sizeof *list);
         names_get_source(a->names, source, &who);
         list[n] = (struct aggregate_source){
             .source = source, .pid = who.pid, .python = who.python, .group = who.group, .begin = i};

@@ -196,6 +196,22 @@ void *cli_zeroed(size_t count, size_t size_bytes)
     return data;
 }
 
+void *cli_extend(void *array, size_t from, size_t to, size_t size_bytes)
+{
+    char *bytes = cli_realloc(array, to, size_bytes);
+
+    if (to > from)
+        memset(bytes + from * size_bytes, 0, (to - from) * size_bytes);
+    return bytes;
+}
+
+size_t cli_next_capacity(size_t capacity, size_t index)
+{
+    size_t next = capacity < 8 ? 16 : 2 * capacity;
+
+    return next > index ? next : index + 1;
+}
+
 /* ---- what was given -------------------------------------------------------------------------- */
 
 struct given {

@@ -135,6 +135,33 @@ void *cli_realloc(void *old, size_t count, size_t size_bytes) __attribute__((ret
 /* The same for new memory that is all zero. */
 void *cli_zeroed(size_t count, size_t size_bytes) __attribute__((returns_nonnull));
 
+/* The same for an array that gets larger; what is new of it is zero. */
+void *cli_extend(void *array, size_t from, size_t to, size_t size_bytes)
+    __attribute__((returns_nonnull));
+
+/* The next capacity of an array that must have an element `index`. */
+size_t cli_next_capacity(size_t capacity, size_t index);
+
+/* The array with room for an element `index`, for one more when that is how many there are. */
+static inline void *cli_grow(void *array, size_t *capacity, size_t index, size_t size_bytes)
+{
+    if (index < *capacity)
+        return array;
+    *capacity = cli_next_capacity(*capacity, index);
+    return cli_realloc(array, *capacity, size_bytes);
+}
+
+/* The same where elements are zero before they are set. */
+static inline void *cli_grow_zeroed(void *array, size_t *capacity, size_t index, size_t size_bytes)
+{
+    size_t before = *capacity;
+
+    if (index < before)
+        return array;
+    *capacity = cli_next_capacity(before, index);
+    return cli_extend(array, before, *capacity, size_bytes);
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 enum cli_value_result {

@@ -45,10 +45,7 @@ static size_t shown_size(const char *text, size_t size)
 
 static struct long_text *add_long_text(struct frame_names *n, uint32_t label)
 {
-    if (label >= n->long_capacity) {
-        n->long_capacity = n->long_capacity ? n->long_capacity * 2 : 64;
-        n->long_texts = cli_realloc(n->long_texts, n->long_capacity, sizeof *n->long_texts);
-    }
+    n->long_texts = cli_grow(n->long_texts, &n->long_capacity, label, sizeof *n->long_texts);
     return memset(&n->long_texts[label], 0, sizeof *n->long_texts);
 }
 

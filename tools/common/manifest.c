@@ -430,10 +430,7 @@ static enum json_token read_module_ids(struct json_reader *r, enum json_token to
             return JSON_FAULT;
         if (*count > 0 && id <= (*ids)[*count - 1])
             return json_read_refuse(r, "module ids are not ascending");
-        if (*count == capacity) {
-            capacity = capacity ? 2 * capacity : 4;
-            *ids = cli_realloc(*ids, capacity, sizeof **ids);
-        }
+        *ids = cli_grow(*ids, &capacity, *count, sizeof **ids);
         (*ids)[(*count)++] = (uint32_t)id;
     }
     return token;

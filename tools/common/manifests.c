@@ -13,10 +13,7 @@ static int add_name(void *user, const char *name, bool is_folder)
 {
     struct manifests_names *names = user;
 
-    if (names->count == names->capacity) {
-        names->capacity = names->capacity ? 2 * names->capacity : 16;
-        names->items = cli_realloc(names->items, names->capacity, sizeof *names->items);
-    }
+    names->items = cli_grow(names->items, &names->capacity, names->count, sizeof *names->items);
     names->items[names->count++] =
         (struct manifests_name){.name = text_copy(name, strlen(name)), .is_folder = is_folder};
     return 0;

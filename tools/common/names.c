@@ -94,15 +94,6 @@ struct names {
     struct spread spread;
 };
 
-/* The array with room for one more element. */
-static void *grow(void *array, size_t *capacity, size_t count, size_t size_bytes)
-{
-    if (count < *capacity)
-        return array;
-    *capacity = *capacity < 16 ? 16 : *capacity * 2;
-    return cli_realloc(array, *capacity, size_bytes);
-}
-
 struct names *names_new(bool per_thread)
 {
     struct names *n = cli_realloc(NULL, 1, sizeof *n);
@@ -138,9 +129,9 @@ static size_t hash_ids(const struct names *n, int32_t pid, uint64_t tid)
 
 static uint32_t new_epoch(struct names *n, uint32_t process, uint32_t before)
 {
-    n->epochs = grow(n->epochs, &n->epoch_capacity, n->epoch_count, sizeof *n->epochs);
+    n->epochs = cli_grow(n->epochs, &n->epoch_capacity, n->epoch_count, sizeof *n->epochs);
     n->epoch_before =
-        grow(n->epoch_before, &n->before_capacity, n->epoch_count, sizeof *n->epoch_before);
+        cli_grow(n->epoch_before, &n->before_capacity, n->epoch_count, sizeof *n->epoch_before);
     n->epochs[n->epoch_count] = (struct epoch){.process = process};
     n->epoch_before[n->epoch_count] = before;
     return (uint32_t)n->epoch_count++;
@@ -181,7 +172,8 @@ static struct process *make_process(struct names *n, int32_t pid)
             *find_process_slot(n, n->processes[i].pid) = (uint32_t)i + 1;
     }
     id = (uint32_t)n->process_count;
-    n->processes = grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
+    n->processes =
+        cli_grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
     n->processes[id] = (struct process){.pid = pid, .state = NAMES_NONE};
     n->process_count++;
     n->processes[id].epoch = new_epoch(n, id, NAMES_NONE);
@@ -227,8 +219,8 @@ static struct thread_name *make_thread_name(struct names *n, int32_t pid, uint64
             *find_thread_name_slot(n, n->thread_names[i].pid, n->thread_names[i].tid) =
                 (uint32_t)i + 1;
     }
-    n->thread_names = grow(n->thread_names, &n->thread_name_capacity, n->thread_name_count,
-                           sizeof *n->thread_names);
+    n->thread_names = cli_grow(n->thread_names, &n->thread_name_capacity, n->thread_name_count,
+                               sizeof *n->thread_names);
     found = &n->thread_names[n->thread_name_count++];
     *found = (struct thread_name){.pid = pid, .tid = tid};
     *find_thread_name_slot(n, pid, tid) = (uint32_t)n->thread_name_count;
@@ -314,7 +306,7 @@ static void take_thread(struct names *n, const struct spool_thread *th)
 {
     struct process *p = make_process(n, th->pid);
 
-    n->threads = grow(n->threads, &n->thread_capacity, n->thread_count, sizeof *n->threads);
+    n->threads = cli_grow(n->threads, &n->thread_capacity, n->thread_count, sizeof *n->threads);
     n->threads[n->thread_count] = (struct spool_thread_entry){
         .tid = th->tid,
         .source = NAMES_NONE,
@@ -378,7 +370,7 @@ static uint32_t current_state(struct names *n, struct process *p)
 
     if (before != NAMES_NONE && n->states[before].kernel_epoch == n->kernel_epoch)
         return before;
-    n->states = grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
+    n->states = cli_grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
     n->states[n->state_count] = (struct state){.process = (uint32_t)(p - n->processes),
                                                .epoch = p->epoch,
                                                .comm = p->comm,
@@ -387,7 +379,7 @@ static uint32_t current_state(struct names *n, struct process *p)
     p->state = (uint32_t)n->state_count++;
     if (!n->per_thread) {
         /* States and sources are the same then. */
-        n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+        n->sources = cli_grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
         n->sources[n->source_count++] = (struct source_entry){
             .state = p->state,
             .group = before != NAMES_NONE ? n->sources[before].group : p->state,
@@ -415,7 +407,7 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample)
         return state;
     }
     t->name_generation = name->generation;
-    n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+    n->sources = cli_grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
     group = same ? n->sources[t->source].group : (uint32_t)n->source_count;
     n->sources[n->source_count] = (struct source_entry){.state = state,
                                                         .group = group,

@@ -33,18 +33,13 @@ static void add_module(struct packed_ids *p, const struct manifest_module *m)
 
     if (size == 0 || p->id_count == UINT32_MAX)
         return;
-    if (p->id_count == p->id_capacity) {
-        p->id_capacity = p->id_capacity ? 2 * p->id_capacity : 16;
-        p->ids = cli_realloc(p->ids, p->id_capacity, sizeof *p->ids);
-    }
+    p->ids = cli_grow(p->ids, &p->id_capacity, p->id_count, sizeof *p->ids);
     id = &p->ids[p->id_count];
     *id = (struct packed_id){.size_bytes = (uint8_t)size, .unverified = m->unverified};
     memcpy(id->bytes, bytes, size);
     for (size_t i = 0; i < m->module_id_count; i++) {
-        if (p->mention_count == p->mention_capacity) {
-            p->mention_capacity = p->mention_capacity ? 2 * p->mention_capacity : 64;
-            p->mentions = cli_realloc(p->mentions, p->mention_capacity, sizeof *p->mentions);
-        }
+        p->mentions =
+            cli_grow(p->mentions, &p->mention_capacity, p->mention_count, sizeof *p->mentions);
         p->mentions[p->mention_count++] = (struct mention){.module_id = m->module_ids[i],
                                                            .id = (uint32_t)p->id_count,
                                                            .unverified = m->unverified};

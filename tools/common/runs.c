@@ -211,10 +211,7 @@ static bool add_slab(struct run_store *s)
         if (s->used_bytes != &s->memory_bytes)
             *s->used_bytes += SLAB_BYTES;
     }
-    if (s->slab_count == s->slab_capacity) {
-        s->slab_capacity = s->slab_capacity ? s->slab_capacity * 2 : 16;
-        s->slabs = cli_realloc(s->slabs, s->slab_capacity, sizeof *s->slabs);
-    }
+    s->slabs = cli_grow(s->slabs, &s->slab_capacity, s->slab_count, sizeof *s->slabs);
     s->slabs[s->slab_count++] = slab;
     return true;
 }

@@ -210,10 +210,7 @@ static struct sym_kernel_range *list_ranges(struct spool_reader *reader, size_t 
 
         if (!m || !m->kernel || m->start >= m->end)
             continue;
-        if (*count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            ranges = cli_realloc(ranges, capacity, sizeof *ranges);
-        }
+        ranges = cli_grow(ranges, &capacity, *count, sizeof *ranges);
         ranges[(*count)++] = (struct sym_kernel_range){
             .start = m->start,
             .end = m->end,
@@ -407,8 +404,8 @@ static void grow_handles(struct symbols *s)
         s->handles[i] = SYM_NO_MODULE;
     if (!s->early)
         return;
-    s->build_id_note = cli_realloc(s->build_id_note, s->handle_count, sizeof *s->build_id_note);
-    memset(s->build_id_note + from, 0, (s->handle_count - from) * sizeof *s->build_id_note);
+    s->build_id_note =
+        cli_extend(s->build_id_note, from, s->handle_count, sizeof *s->build_id_note);
 }
 
 int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a)

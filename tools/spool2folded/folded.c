@@ -188,10 +188,7 @@ static void write_line(struct folded *f, uint32_t node, uint64_t weight)
     size_t n = 0;
 
     for (; node != OTREE_ROOT; node = nodes[node].parent) {
-        if (n == f->path_capacity) {
-            f->path_capacity = f->path_capacity ? f->path_capacity * 2 : 256;
-            f->path = cli_realloc(f->path, f->path_capacity, sizeof *f->path);
-        }
+        f->path = cli_grow(f->path, &f->path_capacity, n, sizeof *f->path);
         f->path[n++] = nodes[node].label;
     }
     for (size_t i = 0; i < n; i++) {

@@ -40,10 +40,7 @@ static struct overview_part *begin_part(struct overview *o, struct ss_frames *fr
     struct source source;
 
     names_get_source(cell->input->aggregate->names, cell->source, &source);
-    if (o->part_count == o->part_capacity) {
-        o->part_capacity = o->part_capacity ? o->part_capacity * 2 : 64;
-        o->parts = cli_realloc(o->parts, o->part_capacity, sizeof *o->parts);
-    }
+    o->parts = cli_grow(o->parts, &o->part_capacity, o->part_count, sizeof *o->parts);
     part = &o->parts[o->part_count++];
     *part = (struct overview_part){
         .input = cell->input->index,

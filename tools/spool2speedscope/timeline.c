@@ -226,10 +226,7 @@ static void set_path(struct path *p, const struct otree *tree, uint32_t node)
 {
     p->count = 0;
     for (; node != OTREE_ROOT; node = tree->nodes[node].parent) {
-        if (p->count == p->capacity) {
-            p->capacity = p->capacity ? p->capacity * 2 : 64;
-            p->nodes = cli_realloc(p->nodes, p->capacity, sizeof *p->nodes);
-        }
+        p->nodes = cli_grow(p->nodes, &p->capacity, p->count, sizeof *p->nodes);
         p->nodes[p->count++] = node;
     }
 }

@@ -169,12 +169,7 @@ uint32_t frame_print_label(void *user, const struct out_frame *frame)
     }
     write_object(p, frame, false);
     label = intern(p);
-    if (label >= p->hidden_capacity) {
-        size_t capacity = (size_t)label + label / 2 + 64;
-
-        p->hidden = cli_realloc(p->hidden, capacity, sizeof *p->hidden);
-        p->hidden_capacity = capacity;
-    }
+    p->hidden = cli_grow(p->hidden, &p->hidden_capacity, label, sizeof *p->hidden);
     p->hidden[label] = label;
     if (frame->flags & FRAME_MACHINERY) {
         p->line.size = 0;

@@ -119,13 +119,7 @@ static const struct head *find_head(struct view *v, uint32_t source)
 {
     struct head *head;
 
-    if (source >= v->head_capacity) {
-        size_t capacity = (size_t)source + source / 2 + 64;
-
-        v->heads = cli_realloc(v->heads, capacity, sizeof *v->heads);
-        memset(v->heads + v->head_capacity, 0, (capacity - v->head_capacity) * sizeof *v->heads);
-        v->head_capacity = capacity;
-    }
+    v->heads = cli_grow_zeroed(v->heads, &v->head_capacity, source, sizeof *v->heads);
     head = &v->heads[source];
     if (head->generation == v->name_generation)
         return head;

@@ -37,10 +37,7 @@ static uint32_t label_kind(void *user, const struct out_frame *frame)
     kind.module = frame->module_id;
     kind.flags = frame->flags & COUNTED_FLAGS;
     label = labels_intern(&k->keys, (const char *)&kind, sizeof kind);
-    if (label >= k->capacity) {
-        k->capacity = (size_t)label + label / 2 + 64;
-        k->items = cli_realloc(k->items, k->capacity, sizeof *k->items);
-    }
+    k->items = cli_grow(k->items, &k->capacity, label, sizeof *k->items);
     k->items[label] = kind;
     return label;
 }

@@ -73,10 +73,7 @@ static void begin_line(struct check *c, const struct claim *claim)
 
 static struct claim *add_claim(struct check *c, const char *name)
 {
-    if (c->claim_count == c->claim_capacity) {
-        c->claim_capacity = c->claim_capacity ? 2 * c->claim_capacity : 64;
-        c->claims = cli_realloc(c->claims, c->claim_capacity, sizeof *c->claims);
-    }
+    c->claims = cli_grow(c->claims, &c->claim_capacity, c->claim_count, sizeof *c->claims);
     c->claims[c->claim_count] = (struct claim){.name = text_copy(name, strlen(name))};
     return &c->claims[c->claim_count++];
 }

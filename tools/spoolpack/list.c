@@ -87,10 +87,7 @@ static void put_start(struct text_buffer *cell, uint64_t start_us)
 
 static struct row *add_row(struct list *l)
 {
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity ? 2 * l->capacity : 16;
-        l->rows = cli_realloc(l->rows, l->capacity, sizeof *l->rows);
-    }
+    l->rows = cli_grow(l->rows, &l->capacity, l->count, sizeof *l->rows);
     memset(&l->rows[l->count], 0, sizeof *l->rows);
     return &l->rows[l->count++];
 }

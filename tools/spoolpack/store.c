@@ -137,10 +137,7 @@ static struct entry *find_entry(struct store *s, const char *name)
 {
     uint32_t before = s->names.count, label = labels_intern(&s->names, name, strlen(name));
 
-    if (s->names.count > s->entry_capacity) {
-        s->entry_capacity = s->entry_capacity ? s->entry_capacity * 2 : 64;
-        s->entries = cli_realloc(s->entries, s->entry_capacity, sizeof *s->entries);
-    }
+    s->entries = cli_grow(s->entries, &s->entry_capacity, label, sizeof *s->entries);
     if (s->names.count > before)
         s->entries[label] = (struct entry){0};
     return &s->entries[label];
