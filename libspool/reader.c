@@ -136,19 +136,19 @@ struct known_format {
         bytes, sizeof(bytes) - 1, name \
     }
 static const struct known_format known_formats[] = {
-    MAGIC("PERFILE2", "a perf.data file"),
+    MAGIC("PERFILE2", "a perf.data file (perf script shows it)"),
     MAGIC("2ELIFREP", "a perf.data file of the other byte order"),
     MAGIC("\177ELF", "an ELF file"),
     MAGIC("JiTD", "a jitdump"),
     MAGIC("DTiJ", "a jitdump"),
     MAGIC("CHPERF2\0", "a file from before the first release of the format"),
-    MAGIC("\x28\xb5\x2f\xfd", "zstd data (only gzip is unpacked)"),
+    MAGIC("\x28\xb5\x2f\xfd", "zstd data (only gzip is unpacked here: try zstd -dc)"),
     MAGIC("\xfd"
           "7zXZ",
-          "xz data (only gzip is unpacked)"),
-    MAGIC("BZh", "bzip2 data (only gzip is unpacked)"),
+          "xz data (only gzip is unpacked here: try xz -dc)"),
+    MAGIC("BZh", "bzip2 data (only gzip is unpacked here: try bzip2 -dc)"),
     MAGIC("PK\003\004", "a zip archive"),
-    MAGIC("\037\213", "gzip data inside gzip data"),
+    MAGIC("\037\213", "gzip data inside gzip data (gzip -dc unpacks one of them)"),
     MAGIC("{", "JSON"),
 };
 
@@ -169,7 +169,7 @@ static int refuse_format(struct spool_reader *r)
             memcmp(p, known_formats[i].magic, known_formats[i].size) == 0)
             what = known_formats[i].name;
     if (!what && looks_like_pprof(p, size))
-        what = "a pprof profile";
+        what = "a pprof profile (go tool pprof shows it)";
     if (!what && spoolint_input_is_gzip(r->input))
         what = "gzip of something else";
     if (what)
@@ -184,7 +184,8 @@ static int header_cut(struct spool_reader *r)
     if (size == 0 && !spoolint_input_gzip_cut(r->input))
         return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED, "not a spool but empty");
     return spoolint_error_set(&r->error, SPOOL_ERR_TRUNCATED,
-                              "the input ends inside the header, after %zu bytes", size);
+                              "the input ends inside the header, after %zu byte%s", size,
+                              size == 1 ? "" : "s");
 }
 
 static int check_magic(struct spool_reader *r)
@@ -206,9 +207,10 @@ static int check_magic(struct spool_reader *r)
         return refuse_format(r);
     r->header.version = digit - '0';
     if (r->header.version < FORMAT_VERSION_MIN || r->header.version > FORMAT_VERSION_MAX)
-        return spoolint_error_set(&r->error, SPOOL_ERR_VERSION,
-                                  "spool version %u; the versions read are %d to %d",
-                                  r->header.version, FORMAT_VERSION_MIN, FORMAT_VERSION_MAX);
+        return spoolint_error_set(
+            &r->error, SPOOL_ERR_VERSION, "spool version %u; the versions read are %d to %d%s",
+            r->header.version, FORMAT_VERSION_MIN, FORMAT_VERSION_MAX,
+            r->header.version > FORMAT_VERSION_MAX ? " (a newer release may read it)" : "");
     r->table.version = r->header.version;
     r->at += FORMAT_MAGIC_SIZE;
     return 0;

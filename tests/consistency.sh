@@ -71,7 +71,7 @@ one_row() {
     done
     case " $* " in # no files where none are wanted
     *' --no-symbols '*) symbols=() ;;
-    *' --no-kernel-symbols '*) symbols=("${symbols[@]:0:4}") ;;
+    *' --no-kernel-symbols '* | *' --kernel=drop '*) symbols=("${symbols[@]:0:4}") ;;
     esac
     echo "$*" >"$row.options"
     set -- -q "${symbols[@]}" "$@"

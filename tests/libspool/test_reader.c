@@ -1516,7 +1516,7 @@ static void what_is_not_a_spool_is_named_when_it_is_known(void **state)
     } rows[] = {
 #define INPUT(bytes) bytes, sizeof bytes - 1
         {INPUT(""), SPOOL_ERR_TRUNCATED, "not a spool but empty"},
-        {INPUT("S"), SPOOL_ERR_TRUNCATED, "the input ends inside the header, after 1 bytes"},
+        {INPUT("S"), SPOOL_ERR_TRUNCATED, "the input ends inside the header, after 1 byte"},
         {INPUT("SPULSE"), SPOOL_ERR_TRUNCATED, "the input ends inside the header, after 6 bytes"},
         {INPUT("SPULSE3"), SPOOL_ERR_TRUNCATED, "the input ends inside the header, after 7 bytes"},
         {INPUT("SPULSE3\0"), SPOOL_ERR_TRUNCATED,
@@ -1526,8 +1526,9 @@ static void what_is_not_a_spool_is_named_when_it_is_known(void **state)
         {INPUT("SPULSE0\0\0\0"), SPOOL_ERR_VERSION,
          "spool version 0; the versions read are 1 to 4"},
         {INPUT("SPULSE5\0\0\0"), SPOOL_ERR_VERSION,
-         "spool version 5; the versions read are 1 to 4"},
-        {INPUT("SPULSE9\0"), SPOOL_ERR_VERSION, "spool version 9; the versions read are 1 to 4"},
+         "spool version 5; the versions read are 1 to 4 (a newer release may read it)"},
+        {INPUT("SPULSE9\0"), SPOOL_ERR_VERSION,
+         "spool version 9; the versions read are 1 to 4 (a newer release may read it)"},
         {INPUT("SPULSE3x\0\0"), SPOOL_ERR_FORMAT, "not a spool"},
         {INPUT("SPULSE:\0\0\0"), SPOOL_ERR_FORMAT, "not a spool"},
         {INPUT("SPULSE/\0\0\0"), SPOOL_ERR_FORMAT, "not a spool"},
@@ -1536,23 +1537,24 @@ static void what_is_not_a_spool_is_named_when_it_is_known(void **state)
         {INPUT("\n"), SPOOL_ERR_FORMAT, "not a spool"},
         {INPUT("CHPERF2\0\0\0"), SPOOL_ERR_FORMAT,
          "not a spool but a file from before the first release of the format"},
-        {INPUT("PERFILE2h"), SPOOL_ERR_FORMAT, "not a spool but a perf.data file"},
+        {INPUT("PERFILE2h"), SPOOL_ERR_FORMAT,
+         "not a spool but a perf.data file (perf script shows it)"},
         {INPUT("2ELIFREP"), SPOOL_ERR_FORMAT,
          "not a spool but a perf.data file of the other byte order"},
         {INPUT("\177ELF\2\1\1\0\0"), SPOOL_ERR_FORMAT, "not a spool but an ELF file"},
         {INPUT("JiTD\0\0\0\1"), SPOOL_ERR_FORMAT, "not a spool but a jitdump"},
         {INPUT("DTiJ"), SPOOL_ERR_FORMAT, "not a spool but a jitdump"},
         {INPUT("\x28\xb5\x2f\xfd\0\0\0\0"), SPOOL_ERR_FORMAT,
-         "not a spool but zstd data (only gzip is unpacked)"},
+         "not a spool but zstd data (only gzip is unpacked here: try zstd -dc)"},
         {INPUT("\xfd"
                "7zXZ\0\0\0"),
-         SPOOL_ERR_FORMAT, "not a spool but xz data (only gzip is unpacked)"},
+         SPOOL_ERR_FORMAT, "not a spool but xz data (only gzip is unpacked here: try xz -dc)"},
         {INPUT("BZh91AY&SY"), SPOOL_ERR_FORMAT,
-         "not a spool but bzip2 data (only gzip is unpacked)"},
+         "not a spool but bzip2 data (only gzip is unpacked here: try bzip2 -dc)"},
         {INPUT("PK\3\4\0\0\0\0"), SPOOL_ERR_FORMAT, "not a spool but a zip archive"},
         {INPUT("{\"nodes\":["), SPOOL_ERR_FORMAT, "not a spool but JSON"},
         {INPUT("\x0a\x04\x08\x01\x10\x02\x0a\x04"), SPOOL_ERR_FORMAT,
-         "not a spool but a pprof profile"},
+         "not a spool but a pprof profile (go tool pprof shows it)"},
         {INPUT("SPULSE4\0\0\0\2"), SPOOL_ERR_CORRUPT,
          "header has clock origin selector 2 instead of 0 or 1"},
     };
@@ -1595,9 +1597,10 @@ static void what_is_not_a_spool_is_named_inside_gzip_too(void **state)
         {INPUT("SPULSE3\0\0"), SPOOL_ERR_TRUNCATED,
          "the input ends inside the header, after 9 bytes"},
         {INPUT("\x0a\x04\x08\x01\x10\x02\x0a\x04"), SPOOL_ERR_FORMAT,
-         "not a spool but a pprof profile"},
+         "not a spool but a pprof profile (go tool pprof shows it)"},
         {INPUT("something"), SPOOL_ERR_FORMAT, "not a spool but gzip of something else"},
-        {INPUT("SPULSE7\0\0"), SPOOL_ERR_VERSION, "spool version 7; the versions read are 1 to 4"},
+        {INPUT("SPULSE7\0\0"), SPOOL_ERR_VERSION,
+         "spool version 7; the versions read are 1 to 4 (a newer release may read it)"},
     };
     struct bytes packed = {0}, twice = {0};
     struct spool_reader *r;
@@ -1614,7 +1617,9 @@ static void what_is_not_a_spool_is_named_inside_gzip_too(void **state)
     bytes_gzip(&twice, packed.data, packed.size);
     r = new_reader();
     assert_int_equal(spool_reader_open_memory(r, twice.data, twice.size), SPOOL_ERR_FORMAT);
-    assert_string_equal(spool_reader_error(r), "not a spool but gzip data inside gzip data");
+    assert_string_equal(
+        spool_reader_error(r),
+        "not a spool but gzip data inside gzip data (gzip -dc unpacks one of them)");
     spool_reader_free(r);
     bytes_free(&packed);
     bytes_free(&twice);

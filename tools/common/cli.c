@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 #include "cli_shared.h"
+#include "spelling.h"
 #include "text.h"
 
 #include <errno.h>
@@ -346,13 +347,42 @@ static const struct cli_option *find(const struct cli_tool *tool, const char *na
     return NULL;
 }
 
+static void offer_options(struct spelling *s, const struct cli_tool *tool)
+{
+    struct cli_shared_group groups[CLI_GROUPS_MAX];
+    size_t count = cli_groups(tool, groups);
+
+    for (size_t i = 0; i < count; i++) {
+        for (const struct cli_option *o = groups[i].options; o->name != NULL; o++) {
+            if (!cli_takes(tool, o))
+                continue;
+            spelling_offer(s, "", o->name, strlen(o->name));
+            if (o->negatable)
+                spelling_offer(s, "no-", o->name, strlen(o->name));
+        }
+    }
+}
+
+static _Noreturn void refuse_long(const struct cli_tool *tool, const char *arg, size_t size)
+{
+    struct spelling near;
+
+    spelling_begin(&near, arg + 2, size);
+    offer_options(&near, tool);
+    if (near.best[0] != '\0')
+        cli_usage("unknown option '%.*s', did you mean --%s?", (int)size + 2, arg, near.best);
+    cli_usage("unknown option '%.*s'", size > 0 ? (int)size + 2 : 3, arg);
+}
+
 /* Index of value among "a|b|c"; a usage error when it is none of them. */
 static int find_word(const char *words, const char *value, const char *shown)
 {
     struct text_buffer set = {0};
     size_t wanted = strlen(value);
     const char *at = words;
+    struct spelling near;
 
+    spelling_begin(&near, value, wanted);
     for (int index = 0;; index++) {
         size_t size = strcspn(at, "|");
 
@@ -361,12 +391,15 @@ static int find_word(const char *words, const char *value, const char *shown)
             return index;
         }
         text_append(&set, at, size);
+        spelling_offer(&near, "", at, size);
         at += size;
         if (*at == '\0')
             break;
         at++;
         text_append(&set, ", ", 2);
     }
+    if (near.best[0] != '\0')
+        cli_usage("%s: '%s' is not one of %s, did you mean %s?", shown, value, set.data, near.best);
     cli_usage("%s: '%s' is not one of %s", shown, value, set.data);
 }
 
@@ -406,7 +439,7 @@ static void parse_long(struct parser *p, const char *arg)
     const struct cli_option *option = find(p->tool, name, size, 0, &group, &negated);
 
     if (option == NULL)
-        cli_usage("unknown option '%.*s'", size > 0 ? (int)size + 2 : 3, arg);
+        refuse_long(p->tool, arg, size);
     if (option->value == NULL) {
         if (value != NULL)
             cli_usage("option '%.*s' takes no value", (int)size + 2, arg);
@@ -428,6 +461,9 @@ static void parse_short(struct parser *p, const char *arg)
         const struct cli_option *option = find(p->tool, NULL, 0, *at, &group, &negated);
         const char *value = NULL;
 
+        if (option == NULL && at == arg + 1 && at[1] != '\0' &&
+            find(p->tool, at, strcspn(at, "="), 0, &group, &negated) != NULL)
+            cli_usage("unknown option '-%c', did you mean -%s?", *at, arg);
         if (option == NULL)
             cli_usage("unknown option '-%c'", *at);
         if (option->value != NULL) {

@@ -107,6 +107,11 @@ enum input_end inputs_finish(struct tool_input *in, int rc, const struct tool_op
                  counts.samples, noun);
         return INPUT_SALVAGED;
     }
+    if (rc == SPOOL_ERR_CORRUPT && o->damage == DAMAGE_DEFAULT && counts.samples > 0) {
+        cli_error("%s: %s; --salvage uses the %" PRIu64 " %s before it", in->name,
+                  spool_reader_error(in->reader), counts.samples, noun);
+        return INPUT_FAILED;
+    }
     if (rc < 0) {
         cli_error("%s: %s", in->name, spool_reader_error(in->reader));
         return INPUT_FAILED;

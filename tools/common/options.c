@@ -754,6 +754,9 @@ void cli_shared_check(const struct tool_options *o)
         refuse_both("no-symbols", "demangle");
         refuse_both("no-symbols", "inlines");
     }
+    if (o->shape.kernel == KERNEL_DROP && (o->symbols.kallsyms || o->symbols.vmlinux))
+        cli_usage("--kernel=drop and %s contradict each other",
+                  o->symbols.kallsyms ? "--kallsyms" : "--vmlinux");
     if (o->symbols.perf_maps == SYM_PERF_MAPS_NONE && o->symbols.perf_map_dir != NULL)
         cli_usage("--perf-maps=none and --perf-map-dir contradict each other");
     if (o->symbols.debuginfod && !has_servers())

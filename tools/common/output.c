@@ -6,6 +6,7 @@
  */
 #include "output.h"
 #include "cli.h"
+#include "progress.h"
 #include "text.h"
 
 #include <errno.h>
@@ -187,6 +188,7 @@ int output_flush(struct tool_output *out)
 void output_spill(struct tool_output *out, const void *data, size_t size)
 {
     output_flush(out);
+    progress_writing(out->fd, out->flushed);
     if (size >= OUTPUT_BUFFER_SIZE) {
         write_all(out, data, size);
     } else if (size > 0) {

@@ -20,6 +20,9 @@
 /* The one whose line stands on the terminal; NULL: none. */
 static const struct progress *drawn;
 
+/* Between progress_begin and progress_end: what work deep inside is told to; NULL: nobody listens. */
+static struct progress *active;
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -64,15 +67,36 @@ static void compose(const struct progress *p, uint64_t now, uint64_t samples,
         text_printf(line, " of ");
         text_bytes(line, in->size_bytes);
     }
-    text_printf(line, ", %" PRIu64 " samples", samples);
-    if (elapsed_ms == 0 || bytes == 0)
+    /* On a narrow terminal the end is cut off: what matters least comes last. */
+    if (elapsed_ms > 0 && bytes > 0) {
+        if (in->has_size && in->size_bytes >= bytes)
+            text_printf(line, ", %.0f s left",
+                        (double)(in->size_bytes - bytes) * (double)elapsed_ms / 1000 /
+                            (double)bytes);
+        text_printf(line, ", ");
+        text_bytes(line, (uint64_t)((double)bytes * 1000 / (double)elapsed_ms));
+        text_printf(line, "/s");
+    }
+    text_printf(line, ", %" PRIu64 " %s", samples, samples == 1 ? "sample" : "samples");
+}
+
+static void compose_phase(const struct progress_phase *phase, uint64_t now,
+                          struct text_buffer *line)
+{
+    uint64_t elapsed_ms = (now - phase->begin_ns) / 1000000;
+
+    text_printf(line, "%s: %s", cli_program(), phase->what);
+    if (phase->bytes) {
+        text_printf(line, ", ");
+        text_bytes(line, phase->done);
+    }
+    if (phase->total == 0)
         return;
-    text_printf(line, ", ");
-    text_bytes(line, (uint64_t)((double)bytes * 1000 / (double)elapsed_ms));
-    text_printf(line, "/s");
-    if (in->has_size && in->size_bytes >= bytes)
+    text_printf(line, ", %.0f %%", 100 * (double)phase->done / (double)phase->total);
+    if (elapsed_ms > 0 && phase->done > 0 && phase->done <= phase->total)
         text_printf(line, ", %.0f s left",
-                    (double)(in->size_bytes - bytes) * (double)elapsed_ms / 1000 / (double)bytes);
+                    (double)(phase->total - phase->done) * (double)elapsed_ms / 1000 /
+                        (double)phase->done);
 }
 
 /* A line longer than the terminal is wide would wrap and could not be drawn over. */
@@ -93,12 +117,14 @@ static void draw(const struct progress *p, uint64_t now, uint64_t samples)
 {
     struct text_buffer line = {0};
 
-    if (p->input == NULL && p->line == NULL)
+    if (p->input == NULL && p->line == NULL && p->phase.what == NULL)
         return;
     if (p->terminal)
         text_append_byte(&line, '\r');
     if (p->line != NULL)
         p->line(p->user, &line);
+    else if (p->phase.what != NULL)
+        compose_phase(&p->phase, now, &line);
     else
         compose(p, now, samples, &line);
     if (p->terminal) {
@@ -122,6 +148,7 @@ void progress_begin(struct progress *p, const struct tool_options *o)
     /* The first line of --progress=always comes at once, the automatic one when it is worth it. */
     p->shown_ns = o->progress == PROGRESS_ALWAYS ? 0 : now_ns() + AUTO_AFTER_NS - REDRAW_NS;
     cli_set_before_message(erase);
+    active = p;
 }
 
 void progress_lines(struct progress *p, progress_line_fn *line, void *user)
@@ -133,7 +160,17 @@ void progress_lines(struct progress *p, progress_line_fn *line, void *user)
 void progress_input(struct progress *p, const struct tool_input *in)
 {
     p->input = in;
+    p->phase.what = NULL;
     p->input_begin_ns = now_ns();
+}
+
+/* Whether it is time for another line. */
+static bool is_due(struct progress *p, uint64_t now)
+{
+    if (now < p->shown_ns || now - p->shown_ns < (p->terminal ? REDRAW_NS : SECOND_NS))
+        return false;
+    p->shown_ns = now;
+    return true;
 }
 
 void progress_update(struct progress *p, uint64_t samples)
@@ -144,10 +181,54 @@ void progress_update(struct progress *p, uint64_t samples)
     if (!p->wanted)
         return;
     now = now_ns();
-    if (now < p->shown_ns || now - p->shown_ns < (p->terminal ? REDRAW_NS : SECOND_NS))
+    if (is_due(p, now))
+        draw(p, now, samples);
+}
+
+static void update_phase(const char *what, bool bytes, uint64_t done, uint64_t total)
+{
+    struct progress *p = active;
+    uint64_t now;
+    bool begins;
+
+    if (p == NULL || !p->wanted)
         return;
-    p->shown_ns = now;
-    draw(p, now, samples);
+    now = now_ns();
+    begins = p->phase.what != what;
+    if (begins)
+        p->phase = (struct progress_phase){.what = what, .bytes = bytes, .begin_ns = now};
+    p->phase.done = done;
+    p->phase.total = total;
+    /* Where lines stay, each phase has at least one. */
+    if (is_due(p, now) || (begins && !p->terminal))
+        draw(p, now, 0);
+}
+
+void progress_work(const char *what, uint64_t done, uint64_t total)
+{
+    update_phase(what, false, done, total);
+}
+
+void progress_bytes(const char *what, uint64_t done, uint64_t total)
+{
+    update_phase(what, true, done, total);
+}
+
+void progress_writing(int fd, uint64_t bytes)
+{
+    static const char what[] = "writing";
+
+    if (active == NULL || !active->wanted || active->input != NULL || active->line != NULL ||
+        (active->phase.what != NULL && active->phase.what != what) || isatty(fd) == 1)
+        return;
+    update_phase(what, true, bytes, 0);
+}
+
+void progress_work_end(void)
+{
+    if (active != NULL)
+        active->phase.what = NULL;
+    erase();
 }
 
 void progress_input_end(struct progress *p)
@@ -156,9 +237,11 @@ void progress_input_end(struct progress *p)
         struct spool_counts counts;
 
         spool_reader_counts(p->input->reader, &counts);
+        p->phase.what = NULL;
         draw(p, now_ns(), counts.samples);
     }
     p->input = NULL;
+    p->phase.what = NULL;
 }
 
 void progress_end(struct progress *p)
@@ -168,5 +251,6 @@ void progress_end(struct progress *p)
         draw(p, now_ns(), 0);
     erase();
     p->wanted = false;
+    active = NULL;
     cli_set_before_message(NULL);
 }

@@ -15,6 +15,14 @@
 /* Appends what the line says, without a line break. */
 typedef void progress_line_fn(void *user, struct text_buffer *line);
 
+/* What goes on when an input was read. */
+struct progress_phase {
+    const char *what;     /* NULL: no phase */
+    bool bytes;           /* what is counted: bytes, else shares of the whole */
+    uint64_t done, total; /* total 0: unknown */
+    uint64_t begin_ns;
+};
+
 struct progress {
     bool wanted;
     bool terminal;
@@ -22,6 +30,7 @@ struct progress {
     const struct tool_input *input; /* NULL: none open */
     progress_line_fn *line;         /* NULL: what was read of the input */
     void *user;
+    struct progress_phase phase;
     uint64_t input_begin_ns;
     uint64_t shown_ns; /* last update; 0: none yet */
 };
@@ -34,6 +43,16 @@ void progress_lines(struct progress *p, progress_line_fn *line, void *user);
 void progress_input(struct progress *p, const struct tool_input *in);
 /* Before each inputs_close: nothing of this input is shown any more. */
 void progress_input_end(struct progress *p);
+/* For work behind the reading, from wherever it is done, between progress_begin and progress_end: how far a phase is.
+ * Another text (a constant) begins another phase. Looks at the clock: not for every sample. */
+void progress_work(const char *what, uint64_t done, uint64_t total);
+/* The same for bytes, of which the total may be unknown (0). */
+void progress_bytes(const char *what, uint64_t done, uint64_t total);
+/* A document of so many bytes by now. Told when that is all that is left to do, and not where the document itself goes
+ * to a terminal. */
+void progress_writing(int fd, uint64_t bytes);
+/* The end of a phase: takes its line away until the next update. */
+void progress_work_end(void);
 /* Once at the end, before the report: takes the line away. */
 void progress_end(struct progress *p);
 

@@ -13,9 +13,11 @@
 
 /* Counts of one input. */
 struct input_report {
-    uint64_t samples; /* that count */
-    uint64_t stacks;  /* distinct (process, stack); counted with --verbose only */
-    uint64_t frames;  /* distinct frames in them */
+    uint64_t samples;       /* that count */
+    uint64_t stacks;        /* distinct (process, stack); counted with --verbose only */
+    uint64_t frames;        /* distinct frames in them */
+    uint64_t file_frames;   /* of them, those in files that processes have mapped, ... */
+    uint64_t kernel_frames; /* ... and in the kernel */
     uint64_t named_elf, named_perf_map, named_kernel, named_jit;
     uint64_t truncated_stacks; /* of them; the same */
 };

@@ -172,7 +172,13 @@ void shape_source(struct shaper *h, const struct source *source, uint32_t root, 
 
 static void count_origin(struct input_report *r, const struct out_frame *f)
 {
+    const struct spool_module *m = f->source_module;
+
     r->frames++;
+    if (f->flags & FRAME_KERNEL)
+        r->kernel_frames++;
+    else if (m && m->path_size > 0 && m->path[0] == '/')
+        r->file_frames++;
     if (!(f->flags & FRAME_NAMED))
         return;
     switch (f->origin) {

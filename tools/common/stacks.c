@@ -24,6 +24,7 @@ struct stacks_file {
     struct shaper shaper;
     struct misses misses; /* with --verbose */
     struct input_report report;
+    size_t added_cells; /* to the tree, so far */
 
     /* With runs: the output node of each of the aggregate's cells, NOTHING: deselected; where those of a source begin,
      * with one more at the end; and how many sources each thread has. */
@@ -79,9 +80,12 @@ static int add_cell(struct stacks *s, struct stacks_file *f, size_t index)
 
 static int add_source(struct stacks *s, struct stacks_file *f, size_t begin, size_t end)
 {
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
+        if (f->added_cells++ % 64 == 0)
+            progress_work("naming stacks", f->added_cells - 1, f->aggregate.cell_count);
         if (add_cell(s, f, i) < 0)
             return -1;
+    }
     if (f->shaper.misses)
         shape_charge_misses(&f->shaper);
     return 0;
@@ -156,6 +160,7 @@ static void free_file(struct stacks_file *f)
 
 void stacks_free(struct stacks *s)
 {
+    progress_end(&s->progress);
     for (size_t i = 0; i < s->file_count; i++)
         free_file(&s->files[i]);
     free(s->files);
@@ -163,6 +168,7 @@ void stacks_free(struct stacks *s)
     otree_free(&s->tree);
     frame_names_free(&s->frame_names);
     text_free(&s->report_lines);
+    hints_free(&s->hints);
 }
 
 /* Once its stacks are added, walks need the counts of an input alone. */
@@ -238,28 +244,19 @@ static int add_input(struct stacks *s, struct stacks_file *f)
         cli_error("%s: the sum of sample times exceeds 2^63-1 ns", f->input.name);
         return -1;
     }
-    s->samples_read += a->file_samples;
-    s->samples_used += f->report.samples;
+    hints_input(&s->hints, s->options, &f->input, a, &f->report, s->symbols);
     report(s, f);
     return 0;
-}
-
-/* An empty document is right then, but seldom what was meant. */
-static void warn_nothing_selected(const struct stacks *s)
-{
-    if (s->samples_used == 0 && s->samples_read > 0)
-        cli_warn("no sample selected of %" PRIu64, s->samples_read);
 }
 
 int stacks_run(struct stacks *s)
 {
     const struct tool_options *o = s->options;
-    struct progress progress;
     size_t added = 0;
     int rc = 0;
 
     s->files = cli_zeroed(o->input_count, sizeof *s->files);
-    progress_begin(&progress, o);
+    progress_begin(&s->progress, o);
     while (rc == 0 && s->file_count < o->input_count) {
         struct stacks_file *f = &s->files[s->file_count];
 
@@ -268,9 +265,9 @@ int stacks_run(struct stacks *s)
             break;
         s->file_count++;
         f->reader = f->input.reader;
-        progress_input(&progress, &f->input);
-        rc = read_input(s, f, &progress);
-        progress_input_end(&progress);
+        progress_input(&s->progress, &f->input);
+        rc = read_input(s, f, &s->progress);
+        progress_input_end(&s->progress);
         inputs_close_descriptor(&f->input); /* there may be more inputs than descriptors */
         /* What is walked in time order stays, and what its weights are may depend on all inputs. */
         if (rc == 0 && !s->how.runs) {
@@ -280,13 +277,13 @@ int stacks_run(struct stacks *s)
             added++;
         }
     }
-    progress_end(&progress);
     for (; rc == 0 && added < s->file_count; added++) {
         rc = add_input(s, &s->files[added]);
         end_adding(&s->files[added]);
     }
+    progress_work_end(); /* what is written next may go to the same terminal */
     if (rc == 0)
-        warn_nothing_selected(s);
+        hints_warn(&s->hints, o);
     return rc;
 }
 
@@ -472,8 +469,9 @@ void stacks_walk_end(struct stacks_walk *w)
     runs_close(&w->cursor);
 }
 
-void stacks_print_report(const struct stacks *s)
+void stacks_print_report(struct stacks *s)
 {
+    progress_end(&s->progress);
     if (s->options->verbose)
         report_print(&s->report_lines);
 }

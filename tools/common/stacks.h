@@ -10,6 +10,7 @@
 
 #include "aggregate.h"
 #include "frames.h"
+#include "hints.h"
 #include "inputs.h"
 #include "names.h"
 #include "options.h"
@@ -82,9 +83,10 @@ struct stacks {
     struct frame_names frame_names;
     struct stacks_file *files; /* with runs: all inputs, till stacks_free */
     size_t file_count;
-    size_t run_bytes;                    /* with runs: memory of those of all inputs */
-    uint64_t samples_read, samples_used; /* of all inputs */
-    struct text_buffer report_lines;     /* with --verbose */
+    size_t run_bytes;                /* with runs: memory of those of all inputs */
+    struct progress progress;        /* until the report, or stacks_free */
+    struct hints hints;              /* of all inputs */
+    struct text_buffer report_lines; /* with --verbose */
 };
 
 /* 0, or -1 after an error message. options must outlive *s. */
@@ -96,8 +98,8 @@ void stacks_free(struct stacks *s);
  * error message: nothing may be written then. */
 int stacks_run(struct stacks *s);
 
-/* Prints the report of --verbose. */
-void stacks_print_report(const struct stacks *s);
+/* When all is written: ends the progress and prints the report of --verbose. */
+void stacks_print_report(struct stacks *s);
 
 /* ---- time order: after stacks_run with options.runs ---- */
 

@@ -720,6 +720,11 @@ const char *symbols_kernel_text(const struct symbols *s, const char **detail)
     return state == SYM_KERNEL_OK ? NULL : sym_kernel_state_text(state);
 }
 
+bool symbols_kernel_restricted(const struct symbols *s)
+{
+    return s->context && s->kernel_loaded && sym_kernel_state(s->context) == SYM_KERNEL_RESTRICTED;
+}
+
 const char *symbols_vmlinux_text(const struct symbols *s)
 {
     const char *detail;

@@ -79,6 +79,8 @@ const char *symbols_debug_text(const struct symbols *s, uint32_t module_id);
 /* Why the kernel has no names; NULL when it has, or when no kernel frame was asked for. *detail: what was tried, may be
  * "". */
 const char *symbols_kernel_text(const struct symbols *s, const char **detail);
+/* Whether it is the running kernel's settings that keep its names back. */
+bool symbols_kernel_restricted(const struct symbols *s);
 /* What became of the file of --vmlinux, once kernel frames were asked for; NULL: there is none, or nothing to say. */
 const char *symbols_vmlinux_text(const struct symbols *s);
 /* Why the perf map of a process gave no names, e.g. "no such file"; NULL when no query needed that map or it has

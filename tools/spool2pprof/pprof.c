@@ -288,7 +288,7 @@ static int decide_time(struct profile *p)
     return -1;
 }
 
-static void print_report(const struct profile *p)
+static void print_report(struct profile *p)
 {
     stacks_print_report(&p->stacks);
     if (!p->options->verbose)

@@ -243,7 +243,7 @@ static int aggregate_threads(struct speedscope *s)
     size_t rest = s->thread_count - s->shown_count;
     bool fits = true;
 
-    s->has_overview = s->how->merge_threads ? s->stacks.samples_used > 0
+    s->has_overview = s->how->merge_threads ? s->stacks.hints.samples_used > 0
                                             : s->thread_count > 1 && !s->how->no_overview;
     if (!s->has_overview && rest == 0)
         return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "progress.h"
 #include "unnamed.h"
 
 static int add_source(struct shaped_input *s, const struct aggregate *a,
@@ -19,6 +20,8 @@ static int add_source(struct shaped_input *s, const struct aggregate *a,
                                      .pid = cells->pid,
                                      .stack = cell->stack,
                                      .samples = cell->count};
+        if (i % 64 == 0)
+            progress_work("naming stacks", s->stack_count, a->cell_count);
         rc = shape_stack(&s->shaper, cell->stack, &out->node, &out->has);
         if (rc < 0)
             return -1;

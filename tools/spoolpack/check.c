@@ -18,6 +18,7 @@
 #include "hash.h"
 #include "manifests.h"
 #include "output.h"
+#include "progress.h"
 
 /* libsym reads none that are larger. */
 #define PIECE_BYTES_MAX ((uint64_t)1 << 30)
@@ -332,6 +333,7 @@ static void check_files(struct check *c)
         for (end = begin + 1;
              end < c->claim_count && strcmp(c->claims[begin].name, c->claims[end].name) == 0;)
             end++;
+        progress_work("checking files", begin, c->claim_count);
         check_file(c, c->claims + begin, end - begin);
     }
 }

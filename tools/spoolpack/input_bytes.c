@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 #include "store_private.h"
 
 /* ---- copies ---- */
@@ -175,6 +176,7 @@ int input_bytes_hash(const struct input_bytes *b, const struct tool_input *in,
             break;
         pack_hash_add(&hash, piece, (size_t)n);
         at += (uint64_t)n;
+        progress_bytes("hashing the spool", at, spool_reader_input_bytes(in->reader));
     }
     pack_hash_end(&hash, sha256);
     *size_bytes = at;

@@ -7,6 +7,7 @@
 #include "list.h"
 #include "output.h"
 #include "pack_run.h"
+#include "progress.h"
 #include "prune.h"
 
 enum {
@@ -141,6 +142,8 @@ static void check(const struct tool_options *options, void *own)
     need_mode(o, "json", OPTION_LIST, "--list");
     need_mode(o, "older-than", OPTION_PRUNE, "--prune");
     need_mode(o, "dry-run", OPTION_PRUNE, "--prune");
+    if (o->dry_run && options->quiet)
+        cli_usage("--dry-run and --quiet contradict each other");
     if (o->mode == 0)
         check_packing(options);
     else
@@ -180,15 +183,19 @@ static int list(const struct tool_options *options, bool json)
 
 static int look_after(const struct tool_options *options, const struct own_options *o)
 {
+    struct progress progress;
     int rc = 0;
 
+    progress_begin(&progress, options);
     for (size_t i = 0; i < options->input_count; i++) {
         const char *store = options->inputs[i];
 
-        if ((o->mode == OPTION_CHECK ? pack_check(store, options->quiet)
-                                     : pack_prune(store, o->older_than_ns, o->dry_run)) < 0)
+        if ((o->mode == OPTION_CHECK
+                 ? pack_check(store, options->quiet)
+                 : pack_prune(store, o->older_than_ns, o->dry_run, options->quiet)) < 0)
             rc = -1;
     }
+    progress_end(&progress);
     return rc;
 }
 

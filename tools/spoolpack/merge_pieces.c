@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "hash.h"
 #include "manifests.h"
+#include "progress.h"
 #include "store.h"
 
 #define PIECE_DIGITS 32
@@ -346,7 +347,7 @@ static void say(struct merge *m, const struct replacement *r, size_t count)
 {
     struct text_buffer line = {0};
 
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; m->o.out && i < r->count; i++) {
         line.size = 0;
         text_printf(&line, "%s: ", r->files[i].name);
         text_counted(&line, count, "piece", "pieces");
@@ -446,6 +447,7 @@ static int merge_folders(struct merge *m)
     for (size_t begin = 0, end; begin < m->count && rc == 0; begin = end) {
         size_t folder = folder_size(m->pieces[begin].name);
 
+        progress_work("merging pieces", begin, m->count);
         for (end = begin + 1; end < m->count; end++)
             if (folder_size(m->pieces[end].name) != folder ||
                 memcmp(m->pieces[end].name, m->pieces[begin].name, folder) != 0)

@@ -18,7 +18,7 @@ struct merge_options {
     int64_t oldest_s; /* what was written since stays: seconds since 1970, ... */
     long oldest_ns;   /* ... and nanoseconds */
     bool dry_run;
-    struct tool_output *out; /* gets a line for each new piece */
+    struct tool_output *out; /* gets a line for each new piece; NULL: nobody */
 };
 
 struct merge;

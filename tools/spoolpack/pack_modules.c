@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "pack_private.h"
+#include "progress.h"
 #include "report.h"
 
 /* How many digits of its hash a file of packed symbols is called by. */
@@ -305,6 +306,7 @@ int pack_modules(struct packing *p)
     m->modules = cli_zeroed(p->collected.file_count, sizeof *m->modules);
     for (size_t i = 0; i < p->collected.file_count; i++) {
         m->module_count++;
+        progress_work("packing symbols of files", i, p->collected.file_count);
         if (pack_module(p, &p->collected.files[i], &m->modules[i]) < 0)
             return -1;
         report_missing(p, &p->collected.files[i], &m->modules[i]);

@@ -169,8 +169,8 @@ static void warn_missing(const struct packing *p)
     }
     add_part(&what, &p->maps, "perf map", "perf maps", &many);
     if (what.size > 0)
-        cli_warn("%s: %s %s no symbols here%s", p->input->name, what.data, many ? "have" : "has",
-                 p->options->verbose ? "" : " (--verbose names them)");
+        cli_warn("%s: %s %s no symbols on this machine%s", p->input->name, what.data,
+                 many ? "have" : "has", p->options->verbose ? "" : " (--verbose names them)");
     text_free(&what);
 }
 
@@ -186,7 +186,7 @@ static void report_packed(const struct packing *p, uint64_t new_bytes)
     }
     text_display(p->input->name, strlen(p->input->name), &shown);
     text_printf(&line, "packed %s: ", shown.data);
-    text_counted(&line, m->module_count, "file", "files");
+    text_counted(&line, m->module_count, "module", "modules");
     text_append(&line, ", ", 2);
     text_counted(&line, addresses, "address", "addresses");
     if (addresses > 0)

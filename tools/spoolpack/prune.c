@@ -26,7 +26,7 @@
 
 struct prune {
     const char *store;
-    bool dry_run, failed;
+    bool dry_run, quiet, failed;
     int64_t oldest_s; /* what was written since stays: seconds since 1970, ... */
     long oldest_ns;   /* ... and nanoseconds */
     char **named;     /* by manifests; sorted */
@@ -174,6 +174,8 @@ static void say(struct prune *p, const char *name, const char *end)
 {
     struct text_buffer shown = {0};
 
+    if (p->quiet)
+        return;
     text_display(name, strlen(name), &shown);
     output_printf(&p->out, "%s%s\n", shown.data, end);
     text_free(&shown);
@@ -335,7 +337,7 @@ static int merge(struct prune *p, const struct sym_archive *a)
                                     .oldest_s = p->oldest_s,
                                     .oldest_ns = p->oldest_ns,
                                     .dry_run = p->dry_run,
-                                    .out = &p->out};
+                                    .out = p->quiet ? NULL : &p->out};
 
     p->merge = merge_pieces(&options);
     if (read_manifests(p, a) < 0)
@@ -348,6 +350,8 @@ static void summarize(struct prune *p)
 {
     struct text_buffer line = {0};
 
+    if (p->quiet)
+        return;
     text_counted(&line, p->files, "file", "files");
     text_printf(&line, ", ");
     text_bytes(&line, p->bytes);
@@ -362,9 +366,9 @@ static void prune_store(struct prune *p, int store)
     summarize(p);
 }
 
-int pack_prune(const char *store, uint64_t older_than_ns, bool dry_run)
+int pack_prune(const char *store, uint64_t older_than_ns, bool dry_run, bool quiet)
 {
-    struct prune p = {.store = store, .dry_run = dry_run};
+    struct prune p = {.store = store, .dry_run = dry_run, .quiet = quiet};
     int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = -1;
     struct sym_archive *a;
 

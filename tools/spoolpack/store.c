@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "archive_name.h"
 #include "cli.h"
 #include "labels.h"
 #include "store_private.h"
@@ -33,25 +34,12 @@ struct store {
     uint64_t new_bytes;
 };
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t size = strlen(text), end_size = strlen(end);
-
-    return size > end_size && strcmp(text + size - end_size, end) == 0;
-}
-
-bool store_is_tar(const char *output)
-{
-    return strcmp(output, "-") == 0 || ends_in(output, ".tar.gz") || ends_in(output, ".tgz") ||
-           ends_in(output, ".tar");
-}
-
 struct store *store_open(const char *output)
 {
     struct store *s = cli_zeroed(1, sizeof *s);
 
     labels_init(&s->names);
-    if (store_is_tar(output))
+    if (archive_name_is_tar(output))
         s->tar = store_tar_open(output);
     else
         s->folder = store_folder_open(output);

@@ -21,9 +21,6 @@ struct stored {
     bool was_there; /* store_put: nothing had to be written */
 };
 
-/* What an -o means: "-" and what ends in .tar, .tar.gz or .tgz is one file. */
-bool store_is_tar(const char *output);
-
 /* Opens the place. A folder is made if there is none, but not those above it; a tar file appears with store_finish.
  * NULL after an error message. */
 struct store *store_open(const char *output);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive_name.h"
 #include "cli.h"
 #include "store_private.h"
 #include "temporary.h"
@@ -97,20 +98,6 @@ static int walk_folders(const struct store_folder *f, const char *name, bool mak
 
 /* ---- the folder ---- */
 
-/* Names of files that somebody meant for an archive, and a folder would surprise. */
-static bool looks_like_a_file(const char *path)
-{
-    static const char *const endings[] = {".zip", ".tar.xz", ".tar.zst", ".tar.bz2",
-                                          ".txz", ".tbz2",   ".gz",      ".xz",
-                                          ".zst", ".7z",     ".spool"};
-    size_t size = strlen(path);
-
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (size > strlen(endings[i]) && strcmp(path + size - strlen(endings[i]), endings[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The folder of captures comes first: it makes the folder a store, in which --prune may remove files. A folder of
  * debug files by build id that somebody else filled is to become none. */
 static int make_captures(const struct store_folder *f)
@@ -137,20 +124,15 @@ static int open_root(struct store_folder *f)
     if (stat(f->path, &status) != 0) {
         if (errno != ENOENT)
             return fail(f->path, "open failed");
-        if (looks_like_a_file(f->path)) {
-            cli_error(
-                "%s: would become a folder (the name of an archive in one file ends in .tar.gz, "
-                ".tgz or .tar)",
-                f->path);
+        if (archive_name_misleads(f->path)) {
+            cli_error("%s: would become a folder (" ARCHIVE_NAME_RULE ")", f->path);
             return -1;
         }
         return make_folder(f, f->path) < 0 ? -1 : make_captures(f);
     }
     if (S_ISDIR(status.st_mode))
         return make_captures(f);
-    cli_error("%s: is there and is no folder (the name of an archive in one file ends in .tar.gz, "
-              ".tgz or .tar)",
-              f->path);
+    cli_error("%s: is there and is no folder (" ARCHIVE_NAME_RULE ")", f->path);
     return -1;
 }
 

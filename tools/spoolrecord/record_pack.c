@@ -3,6 +3,7 @@
 #include "record_pack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "archive_name.h"
 #include "cli.h"
 #include "record_signals.h"
 #include "text.h"
@@ -48,6 +50,56 @@ char *record_pack_find(void)
     }
     text_free(&path);
     return NULL;
+}
+
+static int refuse(const char *output, const char *why)
+{
+    cli_error("--pack %s: %s", output, why);
+    return -1;
+}
+
+/* What is made anew is written beside its name and renamed. */
+static int check_parent(const char *output)
+{
+    size_t size = strlen(output);
+    struct text_buffer parent = {0};
+    int rc;
+
+    while (size > 1 && output[size - 1] == '/')
+        size--;
+    while (size > 0 && output[size - 1] != '/')
+        size--;
+    text_append(&parent, size > 0 ? output : ".", size > 0 ? size : 1);
+    rc = faccessat(AT_FDCWD, parent.data, W_OK | X_OK, AT_EACCESS);
+    if (rc != 0)
+        cli_error("--pack %s: %s: %s", output, parent.data, strerror(errno));
+    text_free(&parent);
+    return rc;
+}
+
+int record_pack_check(const char *output)
+{
+    bool tar = archive_name_is_tar(output);
+    struct stat status;
+
+    if (strcmp(output, "-") == 0)
+        return 0;
+    if (stat(output, &status) != 0) {
+        if (errno != ENOENT)
+            return refuse(output, strerror(errno));
+        return archive_name_misleads(output)
+                   ? refuse(output, "would become a folder (" ARCHIVE_NAME_RULE ")")
+                   : check_parent(output);
+    }
+    if (tar && S_ISDIR(status.st_mode))
+        return refuse(output, "is a directory");
+    if (!tar && !S_ISDIR(status.st_mode))
+        return refuse(output, "is there and is no folder (" ARCHIVE_NAME_RULE ")");
+    if (S_ISREG(status.st_mode))
+        return check_parent(output);
+    if (faccessat(AT_FDCWD, output, tar ? W_OK : W_OK | X_OK, AT_EACCESS) != 0)
+        return refuse(output, strerror(errno));
+    return 0;
 }
 
 /* 0 with *pid set, or an errno. The pipe that we may not die of and the signals that we keep for a moment are not its

@@ -8,6 +8,10 @@
 /* The path of spoolpack: beside this program, else in PATH. To be freed; NULL when there is none. */
 char *record_pack_find(void);
 
+/* Whether spoolpack will be able to make or fill what --pack names: nobody is to learn that it is not when the
+ * recording is over. 0, or -1 after an error message. */
+int record_pack_check(const char *output);
+
 struct record_pack {
     const char *spoolpack; /* its path */
     const char *spool;

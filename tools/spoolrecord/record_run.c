@@ -77,7 +77,7 @@ static int find_spoolpack(struct run *r)
         return 0;
     r->spoolpack = record_pack_find();
     if (r->spoolpack != NULL)
-        return 0;
+        return record_pack_check(r->o->pack) == 0 ? 0 : STATUS_FAILED;
     cli_error("--pack needs spoolpack, which is not installed");
     return STATUS_FAILED;
 }

@@ -351,10 +351,13 @@ static void unknown_and_abbreviated_options_are_refused(void **state)
     (void)state;
     USAGE("unknown option '--foo'", "--foo");
     USAGE("unknown option '--foo'", "--foo=1");
-    USAGE("unknown option '--qui'", "--qui");
-    USAGE("unknown option '--quiett'", "--quiett");
+    USAGE("unknown option '--qui', did you mean --quiet?", "--qui");
+    USAGE("unknown option '--quiett', did you mean --quiet?", "--quiett");
+    USAGE("unknown option '--quiett', did you mean --quiet?", "--quiett=1");
+    USAGE("unknown option '--hlep', did you mean --help?", "--hlep");
+    USAGE("unknown option '--no-inline', did you mean --no-inlines?", "--no-inline");
     USAGE("unknown option '--no-quiet'", "--no-quiet");
-    USAGE("unknown option '--no-'", "--no-");
+    USAGE("unknown option '--no'", "--no");
     USAGE("unknown option '--='", "--=");
     USAGE("unknown option '-z'", "-qz");
     /* Another tool's. */
@@ -378,7 +381,7 @@ static void a_wrong_word_reports_the_set(void **state)
 {
     (void)state;
     USAGE("--kernel: 'no' is not one of keep, drop, only", "--kernel=no");
-    USAGE("--kernel: 'kee' is not one of keep, drop, only", "--kernel", "kee");
+    USAGE("--kernel: 'kee' is not one of keep, drop, only, did you mean keep?", "--kernel", "kee");
     USAGE("--kernel: '' is not one of keep, drop, only", "--kernel=");
     USAGE("--weight: 'keep|drop' is not one of samples, time", "--weight=keep|drop");
 }
@@ -513,6 +516,8 @@ static void contradictions_are_refused(void **state)
     USAGE("--no-symbols and --no-kernel-symbols contradict each other", "--no-kernel-symbols",
           "--no-symbols");
     USAGE("--no-symbols and --demangle contradict each other", "--no-symbols", "--demangle=full");
+    USAGE("--kernel=drop and --kallsyms contradict each other", "--kernel=drop", "--kallsyms=x");
+    USAGE("--kernel=drop and --vmlinux contradict each other", "--vmlinux=x", "--kernel=drop");
     USAGE("--perf-maps=none and --perf-map-dir contradict each other", "--perf-map-dir=/x",
           "--perf-maps=none");
     USAGE("--from and --to contradict each other: nothing lies from 2000000000 ns to 2000000000 ns",

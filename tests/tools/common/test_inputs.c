@@ -244,8 +244,10 @@ static void corruption_is_an_error_unless_it_is_salvaged(void **state)
     assert_int_equal(read_all(CASES "negative-delta-underflow.spool", &o, &samples), INPUT_FAILED);
     assert_non_null(strstr(text, "sample record at byte 53 "));
     assert_null(strstr(text, "kept"));
+    assert_non_null(strstr(text, "; --salvage uses the 1 sample before it\n"));
     o.damage = DAMAGE_STRICT;
     assert_int_equal(read_all(CASES "negative-delta-underflow.spool", &o, &samples), INPUT_FAILED);
+    assert_null(strstr(text, "--salvage")); /* which --strict excludes */
     o.damage = DAMAGE_SALVAGE;
     assert_int_equal(read_all(CASES "negative-delta-underflow.spool", &o, &samples),
                      INPUT_SALVAGED);

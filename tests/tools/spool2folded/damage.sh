@@ -34,7 +34,9 @@ message="spool2folded: corrupt: record at byte $kept has tag 238, which version 
 for options in --root=process --strict --timeline --reverse "-o file" "--timeline -o file"; do
     # shellcheck disable=SC2086 # several words
     run 1 "${folded[@]}" $options corrupt
-    equal err "$message"
+    hint="; --salvage uses the $(total prefix) samples before it"
+    [[ $options != *--strict* ]] || hint=
+    equal err "$message$hint"
     equal out ''
 done
 run 0 "${folded[@]}" --salvage corrupt

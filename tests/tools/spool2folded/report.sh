@@ -35,7 +35,7 @@ done
 run 0 "$spool2folded" -v "${files[@]}" --frame-filter=plugin_spin cap.spool
 [ "$(sed -n 2p err)" = "used 196 samples, 2 distinct stacks, 22 distinct frames" ] || die "$(sed -n 2p err)"
 run 0 "$spool2folded" -v "${files[@]}" --pid 1 cap.spool
-[ "$(grep -v "^cap.spool: version" err)" = "spool2folded: no sample selected of 1381
+[ "$(grep -v "^cap.spool: version" err)" = "spool2folded: no sample selected of 1381: the spool's processes are 20135
 used 0 samples, 0 distinct stacks, 0 distinct frames
 0 stacks truncated" ] || die "$(<err)"
 

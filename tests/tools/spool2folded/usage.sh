@@ -71,8 +71,8 @@ usage "--root-at: the pattern nests groups deeper than 100" --root-at="$(printf 
 usage "--skip-below: the repeats in the pattern multiply to more than 10000" \
     --skip-below '((((a{1,255}){1,255}){1,255}){1,255})' in
 # Words are not abbreviated, options neither.
-usage "unknown option '--annot'" --annot in
-usage "--root: 'proc' is not one of none, process, pid, thread" --root=proc in
+usage "unknown option '--annot', did you mean --annotate?" --annot in
+usage "--root: 'proc' is not one of none, process, pid, thread, did you mean process?" --root=proc in
 # What other tools have is not silently ignored.
 for options in '--gzip-level 1' --inline-locations --timestamps --overview --json --records --follow; do
     # shellcheck disable=SC2086 # several words
@@ -121,14 +121,32 @@ run 0 "$spool2folded" --no-symbols in
 cp out expected
 equal err ''
 run 0 "$spool2folded" --no-symbols --progress=always in
-grep -q '^spool2folded: in: 54 B of 54 B, 1 samples' err || die "$(<err)"
+grep -q '^spool2folded: in: 54 B of 54 B, .*1 sample$' err || die "$(<err)"
+grep -qx 'spool2folded: naming stacks, 0 %' err || die "$(<err)"
 same out expected
+# Writing is told of once there is much.
+long=$(printf 'x%.0s' {1..200})
+awk -v long="$long" 'BEGIN {
+    for (i = 0; i < 2000; i++) print "names f" i " " long i
+    for (i = 0; i < 2000; i++) print "sample " i "us 1 1 f" i " " long i
+}' | make large
+run 0 "$spool2folded" --progress=always large -o written
+grep -q '^spool2folded: writing, [1-9]' err || die "$(<err)"
+run 0 "$spool2folded" large -o written
+equal err ''
 
 # A terminal as standard input.
 command -v script >/dev/null || exit 0
 script -qec "$spool2folded; echo exit \$?" /dev/null </dev/null 2>/dev/null | tr -d '\r' >seen || true
 grep -q 'no SPOOL was given and standard input is a terminal (see --help)' seen || die "$(<seen)"
 grep -q 'exit 2' seen || die "$(<seen)"
+# Its line is drawn over, and gone before a message and at the end; not among the text of a document.
+script -qec "$spool2folded --sysroot absent --progress=always large -o written" /dev/null </dev/null 2>/dev/null >seen || true
+tr '\r' '\n' <seen >lines
+grep -q $'^spool2folded: large: .* of .*\033\[K' lines || die "$(cat -v seen)"
+[ "$(tail -c 4 seen | od -An -c | tr -d ' ')" = '\r033[K' ] || die "$(tail -c 100 seen | cat -v)"
+script -qec "$spool2folded --no-symbols --progress=always large" /dev/null </dev/null 2>/dev/null >seen || true
+! grep -q writing seen || die "progress among the text"
 # Text may go to a terminal.
 script -qec "$spool2folded --no-symbols in" /dev/null </dev/null 2>/dev/null | tr -d '\r' >seen || true
 same seen expected

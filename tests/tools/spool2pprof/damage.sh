@@ -79,7 +79,7 @@ equal err ''
 
 # Nothing at all is a whole profile.
 run 0 "${pprof[@]}" none
-equal err ''
+equal err 'spool2pprof: the spool has no samples'
 decode out >decoded
 [ "$(grep -c '^sample {' decoded)" = 0 ] && grep -q '^default_sample_type' decoded || die "$(<decoded)"
 

@@ -73,7 +73,7 @@ run 0 "${convert[@]}" --pid 99999999 "$synth/basic.spool"
 whole out
 grep -q '"profiles":\[{"type":"sampled","name":"no samples",' out || die "$(head -c 300 out)"
 equal err 'spool2speedscope: no sample selected of '"$("$BIN/spoolcat" --json --summary "$synth/basic.spool" |
-    sed 's/.*"samples":\([0-9]*\),"first_ns.*/\1/')"
+    sed 's/.*"samples":\([0-9]*\),"first_ns.*/\1/'): the spool's processes are 1000, 1001"
 
 # More inputs than descriptors.
 inputs=()

@@ -35,19 +35,19 @@ kept=$("$spoolcat" -q --json corrupt | sed -n 's/.*"kept":\([0-9]*\)}$/\1/p')
 head -c "$kept" "$synth/churn.spool" >corrupt
 printf '\xee and more' >>corrupt
 message="spoolcat: corrupt: record at byte $kept has tag 238, which version 3 does not have"
+samples=$(grep -c '"rec":"sample"' prefix)
 run 1 "$spoolcat" --json corrupt
-equal err "$message"
+equal err "$message; --salvage uses the $samples samples before it"
 same out prefix
 run 1 "$spoolcat" --strict --json corrupt
 equal err "$message"
 same out prefix
 run 1 "$spoolcat" --json -o file corrupt
-equal err "$message"
+equal err "$message; --salvage uses the $samples samples before it"
 equal out ''
 [ ! -e file ] || die "a file in spite of the error"
 # Salvaged: every record before it, a complete document, exit 0.
 run 0 "$spoolcat" --salvage --json corrupt
-samples=$(grep -c '"rec":"sample"' prefix)
 equal err "$message; kept $samples samples"
 same <(head -n -1 out) prefix
 grep -q "^{\"rec\":\"end\",.*\"samples\":$samples,.*\"truncated\":true,\"kept\":$kept}\$" out || die "$(tail -1 out)"

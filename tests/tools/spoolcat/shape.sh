@@ -60,8 +60,10 @@ shapes=('' --kernel=drop --kernel=only --runtime=show --max-depth=1 --max-depth=
     --frame-filter=work '--root-at=main --skip-below=w' '--kernel=drop --max-depth=2 --fold-recursion' --demangle=none)
 for shape in "${shapes[@]}"; do
     shared=1
+    names=(--kallsyms="$FIXTURES/stackpulse/kernel/kallsyms.txt")
+    [[ $shape != *kernel=drop* ]] || names=(--no-kernel-symbols) # a file of dropped names is refused
     # shellcheck disable=SC2086 # several words
-    agree "$kernel" --kallsyms="$FIXTURES/stackpulse/kernel/kallsyms.txt" $shape
+    agree "$kernel" "${names[@]}" $shape
     shared=2
     # shellcheck disable=SC2086
     agree "$python/py312.spool" --no-kernel-symbols --perf-map-dir="$python" $shape

@@ -198,6 +198,12 @@ touch "store/$d"
 prune 0 "$(grep -v /ff/ <<<"$gone")
 3 files, 18 B would be removed" --dry-run
 prune 0 '0 files, 0 B would be removed' --dry-run --older-than=400000s
+cp -a store quiet
+run 0 "$spoolpack" --prune -q quiet
+equal out ''
+equal err ''
+[ ! -e "quiet/.build-id/ab/cd.syms/${e##*/}" ] || die "nothing was removed quietly"
+rm -r quiet
 prune 0 "$gone
 4 files, 32 B would be removed" --dry-run --older-than=0s
 find store | sort >before

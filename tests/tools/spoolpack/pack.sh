@@ -14,7 +14,7 @@ names() {
 # A folder, tar files, and standard output say the same.
 run 0 "$spoolpack" "${files[@]}" -o store cap.spool
 equal out ''
-equal err 'spoolpack: cap.spool: 1 of 3 files has no symbols here (--verbose names them)'
+equal err 'spoolpack: cap.spool: 1 of 3 files has no symbols on this machine (--verbose names them)'
 clean store
 for archive in a.tar a.tar.gz a.tgz; do
     run 0 "$spoolpack" -q "${files[@]}" -o $archive cap.spool
@@ -44,7 +44,7 @@ manifest store '.modules[].files[] | "\(.sha256)  store/\(.name)"' | sha256sum -
 # A pack on a machine that has nothing takes nothing away, and adds nothing.
 (cd store && sha256sum .build-id/*/*/*) >before
 run 0 "$spoolpack" -v "${nowhere[@]}" -o store cap.spool
-grep -qx 'packed cap.spool: 3 files, 22 addresses, 81.8 % with a name; 0 B new, 2 files were there' err || die "$(<err)"
+grep -qx 'packed cap.spool: 3 modules, 22 addresses, 81.8 % with a name; 0 B new, 2 files were there' err || die "$(<err)"
 grep -q '^no symbols: /usr/lib/x86_64-linux-gnu/libc.so.6 (.*No such file or directory): 1,381 samples' err || die "$(<err)"
 (cd store && sha256sum .build-id/*/*/*) >after
 same before after
@@ -104,7 +104,7 @@ printf '1000 20 one\n1100 20 two\n1200 20 three\n' >maps/perf-40.map
 printf 'ffffffff8100%s\n' '0000 T start' '0100 T next' '0200 T after' '0300 T end' >maps/kallsyms
 here=("${nowhere[@]}" --perf-map-dir maps --kallsyms maps/kallsyms)
 run 0 "$spoolpack" -v "${here[@]}" -o jit jit.spool
-[[ $(<err) == *'spoolpack: jit.spool: 1 of 2 perf maps has no symbols here'* ]] || die "$(<err)"
+[[ $(<err) == *'spoolpack: jit.spool: 1 of 2 perf maps has no symbols on this machine'* ]] || die "$(<err)"
 grep -qx 'no symbols: perf-41.map (maps/perf-41.map: no such file): 2 samples' err || die "$(<err)"
 clean jit
 "$spool2folded" "${here[@]}" jit.spool >expected.jit

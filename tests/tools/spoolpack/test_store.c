@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "archive_name.h"
 #include "cli.h"
 #include "spool/sym.h"
 #include "store.h"
@@ -593,14 +594,18 @@ static void a_tar_file_that_is_not_finished_leaves_the_old_one(void **state)
 static void names_tell_folders_from_tar_files(void **state)
 {
     (void)state;
-    assert_true(store_is_tar("-"));
-    assert_true(store_is_tar("a/x.tar"));
-    assert_true(store_is_tar("x.tar.gz"));
-    assert_true(store_is_tar("x.tgz"));
-    assert_false(store_is_tar("x"));
-    assert_false(store_is_tar("x.tar/"));
-    assert_false(store_is_tar(".tar"));
-    assert_false(store_is_tar("x.gz"));
+    assert_true(archive_name_is_tar("-"));
+    assert_true(archive_name_is_tar("a/x.tar"));
+    assert_true(archive_name_is_tar("x.tar.gz"));
+    assert_true(archive_name_is_tar("x.tgz"));
+    assert_false(archive_name_is_tar("x"));
+    assert_false(archive_name_is_tar("x.tar/"));
+    assert_false(archive_name_is_tar(".tar"));
+    assert_false(archive_name_is_tar("x.gz"));
+    assert_true(archive_name_misleads("x.gz"));
+    assert_true(archive_name_misleads("a.b/x.zip"));
+    assert_false(archive_name_misleads("x.tar.gz"));
+    assert_false(archive_name_misleads(".gz"));
 }
 
 int main(void)

@@ -34,9 +34,22 @@ usage "--sysroot is about packing, --list about what was packed" --list --sysroo
 usage "--salvage is about packing, --check about what was packed" --check --salvage store
 usage "--level is about packing, --prune about what was packed" --prune --level=full store
 usage "--output is about packing, --check about what was packed" --check -o x store
+usage '--dry-run and --quiet contradict each other' --prune --dry-run -q store
 usage "unknown option '--gzip'" --gzip -o store in
 usage "in: input and output are the same file" -o in in
 [ ! -e store ] && [ ! -e a ] || die "a store after a usage error"
+
+# --progress: packing, hashing and checking are told of.
+run 0 "$spoolpack" -q -o store in
+run 0 "$spoolpack" --progress=always --no-kernel-symbols -o store in
+grep -q '^spoolpack: packing symbols of files, 0 %' err || die "$(<err)"
+grep -q '^spoolpack: hashing the spool, 54 B, 100 %' err || die "$(<err)"
+cp "$o2" cap
+run 0 "$spoolpack" -q --no-kernel-symbols "${files[@]}" -o store cap
+run 0 "$spoolpack" --progress=always --check store
+[[ $(<err) == 'spoolpack: checking files, 0 %'* ]] || die "$(<err)"
+run 0 "$spoolpack" --check store
+equal err ''
 
 # A tar file does not go to a terminal.
 command -v script >/dev/null || exit 0

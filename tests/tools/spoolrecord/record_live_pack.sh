@@ -66,10 +66,9 @@ has folded 'in_first;expanded [1-9]'
 [ "$("$BIN/spoolpack" --list --json before | grep -c '"capture"\|"id"')" -ge 2 ] || die "$("$BIN/spoolpack" --list before)"
 "$BIN/spoolpack" --check before >checked || die "$(cat checked)"
 
-# A store that cannot be written: the spool is there all the same.
-: >file
+# A store that can be written no longer: the spool is there all the same.
 # shellcheck disable=SC2016 # for the inner shell
-run 1 "$spoolrecord" -q --force -o cap.spool --pack file/store sh -c './first & p=$!; sleep 0.2; kill $p'
+run 1 "$spoolrecord" -q --force -o cap.spool --pack late sh -c './first & p=$!; sleep 0.2; kill $p; : >late'
 has err 'symbols were not packed: spoolpack ended with status 1$'
 [ -s cap.spool ] || die "no spool"
 "$BIN/spoolcat" --summary --strict cap.spool >summary || die "the spool is not whole"

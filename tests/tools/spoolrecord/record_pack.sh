@@ -29,6 +29,31 @@ chmod +x bin/spoolpack
 PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack symbols true
 has out '^beside packs '
 
+# Where nothing can be packed, nothing is recorded.
+echo >file
+mkdir folder folder.tar closed
+# refused NAME WHY
+refused() {
+    run 125 bin/spoolrecord -q --force --pack "$1" touch ran
+    equal err "spoolrecord: --pack $1: $2"
+    gone ran
+}
+rule='(the name of an archive in one file ends in .tar.gz, .tgz or .tar)'
+refused file "is there and is no folder $rule"
+refused new.zip "would become a folder $rule"
+refused folder.tar 'is a directory'
+refused no/new 'no/: No such file or directory'
+refused no/new.tgz 'no/: No such file or directory'
+refused file/new 'Not a directory'
+if [ "$(id -u)" != 0 ]; then
+    chmod a-w closed
+    refused closed 'Permission denied'
+    refused closed/new 'closed/: Permission denied'
+fi
+PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack folder true
+PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack folder/new/ true
+PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack folder/new.tar.gz true
+
 # What fails: the pack alone, which a command's own status covers; the recording, after which nothing is packed.
 PACK_STATUS=3 run 1 bin/spoolrecord -q --force --pack symbols true
 equal err 'spoolrecord: profile.spool: symbols were not packed: spoolpack ended with status 3'
