@@ -10,7 +10,6 @@
 
 #include "cli.h"
 #include "select.h"
-#include "text.h"
 
 struct stack_slot {
     uint32_t source;
@@ -163,7 +162,7 @@ static void take_sample(struct aggregate *a, const struct spool_sample *sample,
 
 static bool by_names(const struct select_options *select)
 {
-    return select && (select->comm_globs.count > 0 || select->thread_globs.count > 0);
+    return select && select_asks_names(select);
 }
 
 static void take_annotation(struct aggregate *a, const struct spool_reader *reader,
@@ -278,19 +277,10 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
 
 /* ---- the result ---- */
 
-/* A name of a source as a terminated text in *b; NULL when there is none. */
-static const char *terminated(struct text_buffer *b, const char *name, size_t size)
-{
-    b->size = 0;
-    text_append(b, name ? name : "", size);
-    return name ? b->data : NULL;
-}
-
 static void choose_sources(struct aggregate *a)
 {
     uint32_t count = names_source_count(a->names);
     bool all = !by_names(a->options.select);
-    struct text_buffer comm = {0}, thread = {0};
 
     a->source_selected = cli_realloc(NULL, count ? count : 1, sizeof *a->source_selected);
     if (!all) {
@@ -307,9 +297,7 @@ static void choose_sources(struct aggregate *a)
         if (all)
             continue;
         names_get_source(a->names, i, &s);
-        a->source_selected[i] =
-            select_names(a->options.select, terminated(&comm, s.comm, s.comm_size),
-                         terminated(&thread, s.thread, s.thread_size));
+        a->source_selected[i] = select_source(a->options.select, &s);
         if (!a->source_selected[i])
             continue;
         a->samples += stats->samples;
@@ -319,8 +307,6 @@ static void choose_sources(struct aggregate *a)
         if (stats->last_ns > a->last_ns)
             a->last_ns = stats->last_ns;
     }
-    text_free(&comm);
-    text_free(&thread);
 }
 
 static bool slot_counts(const struct aggregate *a, size_t stack)

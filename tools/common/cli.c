@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 #include "cli_shared.h"
+#include "clock.h"
 #include "spelling.h"
 #include "text.h"
 
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -43,14 +43,6 @@ void cli_set_before_message(void (*hook)(void))
     before_message = hook;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits until a non-blocking standard error may take more, but not beyond *deadline, which the
  * first wait sets a second ahead (0: not set). Whoever does not read for that long is not waited
  * for again: a report has many lines. */
@@ -58,7 +50,7 @@ static bool wait_stderr(int64_t *deadline)
 {
     static bool gave_up;
     struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    int64_t now = now_ms();
+    int64_t now = (int64_t)(clock_now_ns() / 1000000);
 
     if (*deadline == 0)
         *deadline = now + 1000;
@@ -136,6 +128,21 @@ void cli_report(const char *format, ...)
     va_start(args, format);
     message(false, format, args, "");
     va_end(args);
+}
+
+void cli_report_lines(const struct text_buffer *lines)
+{
+    const char *at = lines->data;
+
+    for (size_t left = lines->size; left > 0;) {
+        const char *end = memchr(at, '\n', left);
+        size_t size = end != NULL ? (size_t)(end - at) : left;
+
+        cli_report("%.*s", (int)size, at);
+        size += end != NULL;
+        at += size;
+        left -= size;
+    }
 }
 
 void cli_usage(const char *format, ...)

@@ -117,6 +117,9 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The line alone, for the report of --verbose. */
 void cli_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Each line of a text. */
+struct text_buffer;
+void cli_report_lines(const struct text_buffer *lines);
 /* "PROG: ... (see --help)", exit 2. */
 void cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 

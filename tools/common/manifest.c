@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture_id.h"
 #include "cli.h"
 #include "json.h"
 #include "json_read.h"
@@ -349,7 +350,7 @@ static const char *text_fault(enum kind kind, const struct text_buffer *text)
     if (kind == KIND_HEX && (text->size == 0 || text->size > 128 || text->size % 2 != 0 ||
                              !is_hex(text->data, text->size)))
         return "not a build id";
-    if (kind == KIND_CAPTURE && (text->size != 32 || !is_hex(text->data, text->size)))
+    if (kind == KIND_CAPTURE && !capture_id_is_valid(text->data))
         return "not the id of a capture";
     if (kind == KIND_SHA256 && (text->size != 64 || !is_hex(text->data, text->size)))
         return "not a SHA-256";

@@ -7,7 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture_id.h"
 #include "cli.h"
+
+const char *manifests_error_text(int rc)
+{
+    return rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc);
+}
 
 static int add_name(void *user, const char *name, bool is_folder)
 {
@@ -31,11 +37,6 @@ void manifests_free_names(struct manifests_names *names)
         free(names->items[i].name);
     free(names->items);
     *names = (struct manifests_names){0};
-}
-
-bool manifests_is_capture(const char *name)
-{
-    return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
 }
 
 static bool is_manifest(const char *name)
@@ -74,7 +75,7 @@ static bool read_manifest(const struct sym_archive *a, const char *name, const c
     int fd, rc = sym_archive_open_file(a, name, &fd);
 
     if (rc < 0) {
-        fault = rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc);
+        fault = manifests_error_text(rc);
     } else {
         fault = read_file(fd, &text);
         close(fd);
@@ -129,7 +130,7 @@ int manifests_each(const struct sym_archive *a, const char *capture, manifests_f
         return each_of_capture(a, capture, fn, user);
     rc = manifests_list(a, "captures", &names);
     for (size_t i = 0; rc == 0 && i < names.count; i++)
-        if (names.items[i].is_folder && manifests_is_capture(names.items[i].name))
+        if (names.items[i].is_folder && capture_id_is_valid(names.items[i].name))
             rc = each_of_capture(a, names.items[i].name, fn, user);
     manifests_free_names(&names);
     return rc;

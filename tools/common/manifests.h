@@ -13,8 +13,8 @@ typedef int manifests_fn(void *user, const char *name, const struct manifest *m,
  * returned, or SYM_ERR_*. */
 int manifests_each(const struct sym_archive *a, const char *capture, manifests_fn *fn, void *user);
 
-/* Whether a name is that of a capture's folder in captures/. */
-bool manifests_is_capture(const char *name);
+/* What SYM_ERR_* of a function above says; to be called before errno changes. */
+const char *manifests_error_text(int rc);
 
 /* Names directly in a folder of an archive: malloc'ed, in a list to be freed with manifests_free_names. */
 struct manifests_names {

@@ -138,14 +138,22 @@ static int open_file(struct tool_output *out, const char *path, bool binary)
     return open_temporary(out, exists ? &old : NULL);
 }
 
+bool output_is_standard(const char *path)
+{
+    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(path, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 int output_open(struct tool_output *out, const char *path, bool binary)
 {
     *out = (struct tool_output){.fd = -1, .name = path};
     out->data = cli_realloc(NULL, OUTPUT_BUFFER_SIZE, 1);
-    /* The names of standard output in the file system would open a file once more, at its
-     * beginning. */
-    if (path != NULL && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0 &&
-        strcmp(path, "/dev/fd/1") != 0 && strcmp(path, "/proc/self/fd/1") != 0)
+    if (path != NULL && !output_is_standard(path))
         return open_file(out, path, binary);
     out->name = "standard output";
     if (binary && isatty(STDOUT_FILENO))

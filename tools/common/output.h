@@ -30,6 +30,10 @@ struct tool_output {
     unsigned mode; /* of the finished file */
 };
 
+/* Whether a path of the command line means standard output: "-", and its names in the file system, which would open a
+ * file once more, at its beginning. */
+bool output_is_standard(const char *path);
+
 /* path NULL or "-": standard output. An existing FILE that is not regular is written directly;
  * of a symbolic link the target is replaced, or made when it does not exist. `binary` output is
  * refused on a terminal. 0, or -1 after an error message. *out must stay where it is until

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "overview.h"
+#include "select.h"
 #include "timeline.h"
 
 /* Above this the viewer's parser is slow. */
@@ -141,8 +142,7 @@ static int by_weight(const void *a, const void *b)
 /* Whether options leave out samples that the threads were listed with. */
 static bool leaves_out(const struct tool_options *o)
 {
-    return o->select.comm_globs.count > 0 || o->select.thread_globs.count > 0 ||
-           o->shape.has_frame_filter || o->shape.kernel == KERNEL_ONLY;
+    return select_asks_names(&o->select) || shape_deselects(&o->shape);
 }
 
 /* Lists the threads that have samples in the document, and finds where each input's axis begins. 0 or -1. */
@@ -323,12 +323,8 @@ static void name_document(struct speedscope *s)
         return;
     }
     for (size_t i = 0; i < o->input_count; i++) {
-        const char *name = o->inputs[i], *slash = strrchr(name, '/');
+        const char *name = inputs_base_name(o->inputs[i]);
 
-        if (strcmp(name, "-") == 0)
-            name = "standard input";
-        else if (slash && slash[1] != '\0')
-            name = slash + 1;
         if (i > 0)
             text_append(&s->text, ", ", 2);
         text_append_clean(&s->text, name, strlen(name));

@@ -97,24 +97,6 @@ static void write_head(struct view *v, const struct source *s)
     text_printf(&v->line, ",\"stack\":");
 }
 
-/* A name of a source as a terminated text in *b; NULL when there is none. */
-static const char *terminated(struct text_buffer *b, const char *name, size_t size)
-{
-    b->size = 0;
-    text_append(b, name != NULL ? name : "", size);
-    return name != NULL ? b->data : NULL;
-}
-
-static bool is_selected(struct view *v, const struct source *s)
-{
-    const struct select_options *o = &v->options->select;
-
-    if (o->comm_globs.count == 0 && o->thread_globs.count == 0)
-        return true;
-    return select_names(o, terminated(&v->line, s->comm, s->comm_size),
-                        terminated(&v->clean, s->thread, s->thread_size));
-}
-
 static const struct head *find_head(struct view *v, uint32_t source)
 {
     struct head *head;
@@ -125,7 +107,8 @@ static const struct head *find_head(struct view *v, uint32_t source)
         return head;
     head->generation = v->name_generation;
     names_get_source(v->aggregate.names, source, &head->source);
-    head->selected = is_selected(v, &head->source);
+    head->selected = !select_asks_names(&v->options->select) ||
+                     select_source(&v->options->select, &head->source);
     write_head(v, &head->source);
     head->text = labels_intern(&v->head_texts, v->line.data, v->line.size);
     return head;

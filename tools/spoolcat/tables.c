@@ -53,7 +53,7 @@ void report_view(const struct tool_options *o, const struct tool_input *in, uint
     if (!o->verbose)
         return;
     report_spool(&line, in, low_ns, high_ns);
-    report_print(&line);
+    cli_report_lines(&line);
     text_free(&line);
 }
 

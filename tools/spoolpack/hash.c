@@ -21,3 +21,12 @@ void pack_hash_end(struct pack_hash *h, char hex[PACK_HASH_SIZE])
     sha256_digest(&h->context, sizeof digest, digest);
     text_write_hex(hex, digest, sizeof digest);
 }
+
+void pack_hash_of(const void *data, size_t size_bytes, char hex[PACK_HASH_SIZE])
+{
+    struct pack_hash h;
+
+    pack_hash_begin(&h);
+    pack_hash_add(&h, data, size_bytes);
+    pack_hash_end(&h, hex);
+}

@@ -11,25 +11,9 @@
 
 #include "cli.h"
 #include "progress.h"
-#include "store_private.h"
+#include "temporary.h"
 
 /* ---- copies ---- */
-
-/* An unlinked file in TMPDIR; -1 and errno. */
-static int open_unlinked(const char *folder)
-{
-    struct text_buffer path = {0};
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    text_printf(&path, "%s/spooltools-XXXXXX", folder);
-    fd = mkostemp(path.data, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path.data);
-    text_free(&path);
-    return fd;
-}
 
 static bool write_all(int fd, const char *data, size_t size)
 {
@@ -71,12 +55,9 @@ static int copy_bytes(int from, const char *name, int to, const char *folder)
 
 static int copy(int from, const char *name)
 {
-    const char *folder = getenv("TMPDIR");
-    int fd;
+    const char *folder = temporary_folder();
+    int fd = temporary_open_unlinked();
 
-    if (!folder || *folder == '\0')
-        folder = "/tmp";
-    fd = open_unlinked(folder);
     if (fd < 0) {
         cli_error("%s: temporary file in %s: %s", name, folder, strerror(errno));
         return -1;

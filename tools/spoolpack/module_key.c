@@ -42,12 +42,6 @@ void module_keys_free(struct module_keys *k)
     free(k);
 }
 
-static int hash_bytes(void *user, const void *data, size_t size_bytes)
-{
-    pack_hash_add(user, data, size_bytes);
-    return 0;
-}
-
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -57,7 +51,6 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static int hash_file(struct module_keys *k, const struct sym_file *file, char *key)
 {
     struct store_source source = {.fd = file->fd, .path = file->path};
-    struct pack_hash hash;
     struct hashed_file *h;
     struct stat status;
     char hex[PACK_HASH_SIZE];
@@ -71,10 +64,8 @@ static int hash_file(struct module_keys *k, const struct sym_file *file, char *k
         }
     }
     source.size_bytes = (uint64_t)status.st_size;
-    pack_hash_begin(&hash);
-    if (store_read(&source, hash_bytes, &hash) < 0)
+    if (store_hash(&source, hex) < 0)
         return -1;
-    pack_hash_end(&hash, hex);
     k->files = cli_realloc(k->files, k->count + 1, sizeof *k->files);
     h = &k->files[k->count++];
     h->status = status;

@@ -119,6 +119,23 @@ int store_read(const struct store_source *source, store_take_fn *take, void *use
     return rc;
 }
 
+static int hash_bytes(void *user, const void *data, size_t size_bytes)
+{
+    pack_hash_add(user, data, size_bytes);
+    return 0;
+}
+
+int store_hash(const struct store_source *source, char sha256[PACK_HASH_SIZE])
+{
+    struct pack_hash hash;
+    int rc;
+
+    pack_hash_begin(&hash);
+    rc = store_read(source, hash_bytes, &hash);
+    pack_hash_end(&hash, sha256);
+    return rc;
+}
+
 /* ---- names ---- */
 
 static struct entry *find_entry(struct store *s, const char *name)
@@ -209,11 +226,7 @@ int store_find(struct store *s, const char *name, struct stored *out)
 /* Keeps it for the end. */
 static void keep(struct store *s, struct entry *e, const void *data, size_t size_bytes)
 {
-    struct pack_hash hash;
-
-    pack_hash_begin(&hash);
-    pack_hash_add(&hash, data, size_bytes);
-    pack_hash_end(&hash, e->stored.sha256);
+    pack_hash_of(data, size_bytes, e->stored.sha256);
     e->data = cli_realloc(e->data, size_bytes, 1);
     memcpy(e->data, data, size_bytes);
     e->time = s->time;

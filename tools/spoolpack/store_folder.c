@@ -199,12 +199,6 @@ bool store_folder_touch(struct store_folder *f, const char *name)
     return done;
 }
 
-static int hash_bytes(void *user, const void *data, size_t size_bytes)
-{
-    pack_hash_add(user, data, size_bytes);
-    return 0;
-}
-
 int store_folder_read(struct store_folder *f, const char *name, struct stored *out)
 {
     struct stat status;
@@ -221,11 +215,8 @@ int store_folder_read(struct store_folder *f, const char *name, struct stored *o
     } else if (S_ISREG(status.st_mode)) {
         struct store_source source = {
             .size_bytes = (uint64_t)status.st_size, .fd = fd, .path = path};
-        struct pack_hash hash;
 
-        pack_hash_begin(&hash);
-        rc = store_read(&source, hash_bytes, &hash) < 0 ? -1 : 1;
-        pack_hash_end(&hash, out->sha256);
+        rc = store_hash(&source, out->sha256) < 0 ? -1 : 1;
         out->size_bytes = source.size_bytes;
     }
     if (fd >= 0)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "output.h"
 
 static int refuse(struct record_output *out, const char *what)
 {
@@ -46,21 +47,10 @@ static int open_existing(struct record_output *out, bool force)
     return 0;
 }
 
-bool record_output_is_standard(const char *path)
-{
-    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(path, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 int record_output_open(struct record_output *out, const char *path, bool force)
 {
     *out = (struct record_output){.fd = -1, .name = path};
-    if (record_output_is_standard(path)) {
+    if (output_is_standard(path)) {
         out->name = "standard output";
         out->fd = STDOUT_FILENO;
     } else {
