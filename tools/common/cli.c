@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parser over the option tables, and the messages of every tool. What the shared options mean
- * is in options.c.
+ * is in options.c, what forms values have in cli_values.c.
  */
 #include "cli.h"
 #include "cli_shared.h"

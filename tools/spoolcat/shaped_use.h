@@ -4,8 +4,8 @@
 #define SPOOLCAT_SHAPED_USE_H
 
 #include "options.h"
+#include "stack_use.h"
 #include "symbols.h"
-#include "tables.h"
 
 /* Like stack_use_count; samples and times of *a, which must have been read with AGGREGATE_EVENTS if options deselect
  * stacks, become those of the samples that are left. Prints the report of --verbose. 0, or -1 after an error message. */
