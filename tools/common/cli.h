@@ -85,12 +85,11 @@ struct cli_tool {
     int failure; /* exit status without memory or standard descriptors; 0: EXIT_FAILED */
 };
 
-/* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does
- * not return for --help, --version and --completion (exit 0) and for usage errors (one line on standard error,
- * exit 2): an unknown or incomplete option, a bad value, options that contradict each other, no
- * SPOOL while standard input is a terminal (unless operands are a command). Also sets the program's name, whether warnings are
- * wanted, and makes sure that descriptors 0 to 2 are open, so that no file we open becomes
- * standard output by accident. */
+/* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does not return for
+ * --help, --version and --completion (exit 0) and for usage errors (one line on standard error, exit 2): an unknown
+ * or incomplete option, a bad value, options that contradict each other, no SPOOL while standard input is a terminal
+ * (unless operands are a command). Also sets the program's name, whether warnings are wanted, and makes sure that
+ * descriptors 0 to 2 are open, so that no file we open becomes standard output by accident. */
 int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_options *out,
               void *own);
 

@@ -9,8 +9,8 @@
  * JSON value"). What is not 0 ends manifests_each. */
 typedef int manifests_fn(void *user, const char *name, const struct manifest *m, const char *why);
 
-/* Calls fn for each manifest of a capture (an id), or of all captures (NULL), in bytewise order of their names. 0, what fn
- * returned, or SYM_ERR_*. */
+/* Calls fn for each manifest of a capture (an id), or of all captures (NULL), in bytewise order of their names. 0,
+ * what fn returned, or SYM_ERR_*. */
 int manifests_each(const struct sym_archive *a, const char *capture, manifests_fn *fn, void *user);
 
 /* What SYM_ERR_* of a function above says; to be called before errno changes. */

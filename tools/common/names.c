@@ -18,18 +18,18 @@ struct text {
 };
 
 /* A process between two deactivations: what its first file says it is called. */
-struct epoch {
-    uint32_t process;
+struct life {
+    uint32_t before; /* the last life of the process before it that has a file; NAMES_NONE: none */
     struct text file_name;
 };
 
 struct process {
     int32_t pid;
-    uint32_t epoch;   /* the current one; earlier ones are linked by epoch_before */
+    uint32_t life;    /* the current one */
     uint32_t state;   /* current index in states, NAMES_NONE: changed since */
     struct text comm; /* latest annotation */
     struct text first_comm;
-    struct text first_file; /* base name of the first file of all epochs */
+    struct text first_file; /* base name of the first file of all lives */
     bool python;
     bool python_ending;  /* off was said; the next module record makes it true (an exec) */
     uint32_t generation; /* counts the changes that give its threads other sources */
@@ -38,7 +38,7 @@ struct process {
 /* A process in one state. */
 struct state {
     uint32_t process;
-    uint32_t epoch;
+    uint32_t life;
     struct text comm; /* data NULL: none known at that time */
     bool python;
     uint32_t kernel_epoch;
@@ -77,9 +77,8 @@ struct names {
     uint32_t kernel_epoch;
     struct process *processes;
     size_t process_count, process_capacity;
-    struct epoch *epochs;
-    uint32_t *epoch_before;
-    size_t epoch_count, epoch_capacity, before_capacity;
+    struct life *lives;
+    size_t life_count, life_capacity;
     struct state *states;
     size_t state_count, state_capacity;
     struct source_entry *sources;
@@ -109,8 +108,7 @@ void names_free(struct names *n)
     if (!n)
         return;
     free(n->processes);
-    free(n->epochs);
-    free(n->epoch_before);
+    free(n->lives);
     free(n->states);
     free(n->sources);
     free(n->thread_names);
@@ -127,14 +125,11 @@ static size_t hash_ids(const struct names *n, int32_t pid, uint64_t tid)
     return (size_t)spread_number(&n->spread, spread_number(&n->spread, tid) ^ (uint32_t)pid);
 }
 
-static uint32_t new_epoch(struct names *n, uint32_t process, uint32_t before)
+static uint32_t new_life(struct names *n, uint32_t before)
 {
-    n->epochs = cli_grow(n->epochs, &n->epoch_capacity, n->epoch_count, sizeof *n->epochs);
-    n->epoch_before =
-        cli_grow(n->epoch_before, &n->before_capacity, n->epoch_count, sizeof *n->epoch_before);
-    n->epochs[n->epoch_count] = (struct epoch){.process = process};
-    n->epoch_before[n->epoch_count] = before;
-    return (uint32_t)n->epoch_count++;
+    n->lives = cli_grow(n->lives, &n->life_capacity, n->life_count, sizeof *n->lives);
+    n->lives[n->life_count] = (struct life){.before = before};
+    return (uint32_t)n->life_count++;
 }
 
 static uint32_t *find_process_slot(const struct names *n, int32_t pid)
@@ -176,7 +171,7 @@ static struct process *make_process(struct names *n, int32_t pid)
         cli_grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
     n->processes[id] = (struct process){.pid = pid, .state = NAMES_NONE};
     n->process_count++;
-    n->processes[id].epoch = new_epoch(n, id, NAMES_NONE);
+    n->processes[id].life = new_life(n, NAMES_NONE);
     *find_process_slot(n, pid) = id + 1;
     return &n->processes[id];
 }
@@ -251,16 +246,16 @@ static bool is_file(const struct spool_module *m)
 static void take_module(struct names *n, const struct spool_module *m)
 {
     struct process *p;
-    struct epoch *e;
+    struct life *life;
 
     if (m->kernel)
         return;
     p = make_process(n, m->pid);
-    e = &n->epochs[p->epoch];
-    if (!e->file_name.data && is_file(m))
-        e->file_name.data = sym_display_path(m->path, m->path_size, &e->file_name.size);
+    life = &n->lives[p->life];
+    if (!life->file_name.data && is_file(m))
+        life->file_name.data = sym_display_path(m->path, m->path_size, &life->file_name.size);
     if (!p->first_file.data)
-        p->first_file = e->file_name;
+        p->first_file = life->file_name;
     if (!p->python_ending)
         return;
     p->python_ending = false;
@@ -268,11 +263,11 @@ static void take_module(struct names *n, const struct spool_module *m)
     changed(p);
 }
 
-/* The epoch that names samples of `epoch`: itself, else the last named one before it, else NAMES_NONE. Links lead to
- * named epochs only, so this is one step. */
-static uint32_t named_epoch(const struct names *n, uint32_t epoch)
+/* The life that names samples of a life: itself, else the last named one before it, else NAMES_NONE. `before` leads to
+ * named lives only, so this is one step. */
+static uint32_t named_life(const struct names *n, uint32_t life)
 {
-    return n->epochs[epoch].file_name.data ? epoch : n->epoch_before[epoch];
+    return n->lives[life].file_name.data ? life : n->lives[life].before;
 }
 
 static void take_annotation(struct names *n, const struct spool_annotation *a)
@@ -354,7 +349,7 @@ void names_record(struct names *n, const struct spool_record *rec)
         return;
     case SPOOL_RECORD_DEACTIVATE_PROCESS:
         p = make_process(n, rec->deactivated_pid);
-        p->epoch = new_epoch(n, (uint32_t)(p - n->processes), named_epoch(n, p->epoch));
+        p->life = new_life(n, named_life(n, p->life));
         changed(p);
         return;
     default:
@@ -372,7 +367,7 @@ static uint32_t current_state(struct names *n, struct process *p)
         return before;
     n->states = cli_grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
     n->states[n->state_count] = (struct state){.process = (uint32_t)(p - n->processes),
-                                               .epoch = p->epoch,
+                                               .life = p->life,
                                                .comm = p->comm,
                                                .python = p->python,
                                                .kernel_epoch = n->kernel_epoch};
@@ -423,14 +418,14 @@ uint32_t names_source_count(const struct names *n)
     return (uint32_t)n->source_count;
 }
 
-/* The file name of an epoch; one without any file (the last samples of a process that has ended) takes the one
+/* The file name of a life; one without any file (the last samples of a process that has ended) takes that of the one
  * before it. */
-static struct text epoch_name(const struct names *n, uint32_t epoch)
+static struct text life_name(const struct names *n, uint32_t life)
 {
     struct text none = {0};
 
-    epoch = named_epoch(n, epoch);
-    return epoch == NAMES_NONE ? none : n->epochs[epoch].file_name;
+    life = named_life(n, life);
+    return life == NAMES_NONE ? none : n->lives[life].file_name;
 }
 
 void names_get_source(const struct names *n, uint32_t source, struct source *out)
@@ -442,7 +437,7 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
     struct text thread = e->thread;
 
     if (!comm.data)
-        comm = epoch_name(n, s->epoch);
+        comm = life_name(n, s->life);
     if (!comm.data)
         comm = p->first_file; /* sampled before its first module */
     if (n->per_thread && !thread.data) {
@@ -477,7 +472,7 @@ const char *names_of_process(const struct names *n, int32_t pid, size_t *size)
     struct text name = {0};
 
     if (p)
-        name = p->comm.data ? p->comm : epoch_name(n, p->epoch);
+        name = p->comm.data ? p->comm : life_name(n, p->life);
     *size = name.size;
     return name.data;
 }

@@ -15,8 +15,8 @@ struct packed_id {
 
 struct packed_ids;
 
-/* Reads all manifests of the capture in the archives of the context. One that cannot be read costs a warning. NULL: there
- * is none. */
+/* Reads all manifests of the capture in the archives of the context. One that cannot be read costs a warning. NULL:
+ * there is none. */
 struct packed_ids *packed_ids_read(const struct sym_context *context,
                                    const struct text_list *archives, const char *capture);
 void packed_ids_free(struct packed_ids *p); /* NULL is accepted */

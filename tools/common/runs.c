@@ -286,9 +286,9 @@ static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns
     return possible;
 }
 
-/* Where samples before a run may go, all that is known behind its first sample is that there was a gap before it or not:
- * in the one case the next is due an interval after it, in the other up to half an interval sooner, or at any later
- * time that is possible with all samples before it. */
+/* Where samples before a run may go, all that is known behind its first sample is that there was a gap before it or
+ * not: in the one case the next is due an interval after it, in the other up to half an interval sooner, or at any
+ * later time that is possible with all samples before it. */
 static void forget_before(struct run_store *s, struct run_thread *t, uint64_t time_ns)
 {
     uint64_t half_ns = s->interval_ns - s->interval_ns / 2 - 1;

@@ -55,7 +55,8 @@ struct stacks_hooks {
                  const struct stacks_input *input); /* 0, or -1 after an error message */
     /* The frames and cells from here on are those of this input. */
     void (*begin)(void *user, const struct stacks_input *input);
-    /* The label of an output frame: equal numbers are one frame in the document. Called once for each resolved frame. */
+    /* The label of an output frame: equal numbers are one frame in the document. Called once for each resolved frame.
+     */
     uint32_t (*label)(void *user, const struct out_frame *frame);
     /* The node below which the stacks of a source go, e.g. root frames for process and thread. NULL: OTREE_ROOT. */
     uint32_t (*root)(void *user, struct otree *tree, const struct source *source);

@@ -103,8 +103,8 @@ static uint32_t *by_label(const struct otree *tree)
     return order;
 }
 
-/* In the order wanted a stack comes before all that go on below it, and these come behind each other. So its place is that
- * of its prefix, and one, and the sizes of the branches beside it with lower labels. */
+/* In the order wanted a stack comes before all that go on below it, and these come behind each other. So its place is
+ * that of its prefix, and one, and the sizes of the branches beside it with lower labels. */
 void overview_rank(struct overview *o, const struct otree *tree)
 {
     uint32_t *order = by_label(tree);

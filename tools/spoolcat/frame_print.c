@@ -110,8 +110,8 @@ static void write_flags(struct text_buffer *line, const struct out_frame *f, boo
     text_append(line, "]}", 2);
 }
 
-/* The name in JSON: null where nothing names the frame, for module+0xOFF can be made of the other keys; but placeholders
- * are nothing but a name, and --unresolved=module asks for one. The marker is known by its kind. */
+/* The name in JSON: null where nothing names the frame, for module+0xOFF can be made of the other keys; but
+ * placeholders are nothing but a name, and --unresolved=module asks for one. The marker is known by its kind. */
 static bool has_name(const struct frame_print *p, const struct out_frame *f)
 {
     if (f->flags & FRAME_PLACEHOLDER)

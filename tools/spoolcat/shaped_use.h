@@ -8,7 +8,8 @@
 #include "symbols.h"
 
 /* Like stack_use_count; samples and times of *a, which must have been read with AGGREGATE_EVENTS if options deselect
- * stacks, become those of the samples that are left. Prints the report of --verbose. 0, or -1 after an error message. */
+ * stacks, become those of the samples that are left. Prints the report of --verbose. 0, or -1 after an error message.
+ */
 int shaped_use_count(struct stack_use *u, const struct tool_input *in, const struct tool_options *o,
                      struct symbols *symbols, struct aggregate *a);
 

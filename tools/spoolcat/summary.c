@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One object or one list of facts a spool. Shares are of the frames of all selected samples: as they were recorded, or as
- * shaping options show them when there are some. */
+/* One object or one list of facts a spool. Shares are of the frames of all selected samples: as they were recorded,
+ * or as shaping options show them when there are some. */
 #include "summary.h"
 
 #include "aggregate.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What should be there is gathered from the manifests and from the names of pieces, sorted by name, and each file is read
- * once. Where several manifests name a file differently, a later pack has put more into it: one of them must be right.
+ * What should be there is gathered from the manifests and from the names of pieces, sorted by name, and each file is
+ * read once. Where several manifests name a file differently, a later pack has put more into it: one of them must be
+ * right.
  */
 #include "check.h"
 

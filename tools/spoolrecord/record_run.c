@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run, in this order: everything that can be refused is, before anything is written or anybody sampled; the command
- * starts or the processes are attached to; samples are drained until an end; the spool is finished and, if asked for, its
- * symbols are packed while what was recorded may still run; the command, which goes on whatever happened to the recording,
- * is waited for.
+ * The run, in this order: everything that can be refused is, before anything is written or anybody sampled; the
+ * command starts or the processes are attached to; samples are drained until an end; the spool is finished and, if
+ * asked for, its symbols are packed while what was recorded may still run; the command, which goes on whatever
+ * happened to the recording, is waited for.
  */
 #include "record_run.h"
 
