@@ -19,7 +19,7 @@
 enum aggregate_runs {
     AGGREGATE_NO_RUNS = 0,
     AGGREGATE_RUNS, /* by thread, whatever is between them in time; needs per_thread */
-    AGGREGATE_TIMED_RUNS, /* by thread, apart where there is a gap (if the spool states an interval); the same */
+    AGGREGATE_TIMED_RUNS, /* by thread, apart where there is a gap, if the spool states an interval; needs per_thread */
     AGGREGATE_EVENTS /* every sample, as if of thread 0 */
 };
 

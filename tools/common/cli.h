@@ -164,7 +164,7 @@ static inline void *cli_grow_zeroed(void *array, size_t *capacity, size_t index,
     return cli_extend(array, before, *capacity, size_bytes);
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values (cli_values.c) ------------------------------------------------------------------- */
 
 enum cli_value_result {
     CLI_VALUE_OK = 0,

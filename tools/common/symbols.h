@@ -29,8 +29,8 @@ struct resolved {
     size_t frame_count;
 };
 
-/* Whether every archive of --symbols is a folder or a file that may be one (symbols_new opens it). 0, or -1 after an
- * error message. For other options' folders that are none there is a warning. To be called once, by main. */
+/* Whether every archive of --symbols is a folder or a file that may be one; symbols_new opens it. 0, or -1 after an
+ * error message. For the folders of other options there is a warning where they are none. To be called once, by main. */
 int symbols_check_folders(const struct symbol_options *o);
 
 /* NULL after an error message. *o must outlive it. */

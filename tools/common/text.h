@@ -36,7 +36,7 @@ void text_write_hex(char *out, const uint8_t *bytes, size_t size);
 /* A copy that ends in a NUL, malloc'ed. */
 char *text_copy(const char *data, size_t size);
 
-/* Onto the end: 41233 as "41,233"; that and one of the words; a size as "1.2 MiB". */
+/* Onto the end: 41233 as "41,233"; a number and the word for it, "1 sample"; a size as "1.2 MiB". */
 void text_number(struct text_buffer *b, uint64_t number);
 void text_counted(struct text_buffer *b, uint64_t number, const char *singular, const char *plural);
 void text_bytes(struct text_buffer *b, uint64_t bytes);

@@ -30,7 +30,7 @@
 struct claim {
     char *name;
     char *
-        who; /* the manifest, its spool and what the file is for; NULL: the file's own name says its hash */
+        who; /* the manifest, its spool and what it is for; NULL: the file's own name says its hash */
     uint64_t size_bytes;
     char sha256[PACK_HASH_SIZE]; /* of a piece: the beginning */
 };
