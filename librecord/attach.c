@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which events cover a process (recording 1.2): one for each thread and CPU, handed on to what the thread
- * creates; where descriptors are short, one a CPU for all processes if that is permitted, else one a thread with
- * a ring of its own. All events of a CPU write into that CPU's ring, which belongs to an event that never ends.
+ * Which events cover a process: one for each thread and CPU, handed on to what the thread creates; where
+ * descriptors are short, one a thread with a ring of its own, and where they do not suffice for that either, one
+ * a CPU for all processes, if that is permitted. All events of a CPU write into that CPU's ring, which belongs to an event that never ends.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "kernel_limits.h"
-#include "procfs.h"
 #include "session.h"
 
 /* Descriptors left for everything that is not an event. */
@@ -355,7 +354,8 @@ static void say_mode(struct record_session *s, const struct process *p, size_t t
                   record_mode_name(p->mode));
 }
 
-/* Too few descriptors for an event a thread and CPU: the next modes of recording 1.2, in its order. */
+/* Too few descriptors for an event a thread and CPU: an event a thread, or one a CPU. If neither can be
+ * had, the error is that of the threads: what it asks for is easier to get. */
 static int step_down(struct record_session *s, struct process *p, size_t threads, size_t used)
 {
     struct record_errbuf first = s->error;

@@ -198,7 +198,6 @@ void recordint_event_layout(const struct event_config *config, struct perfrec_la
     memset(out, 0, sizeof *out);
     out->sample_type = sample_type(config->kernel);
     out->sample_regs_user = recordint_perfrec_regs_mask(ARCH_NATIVE);
-    out->read_format = READ_FORMAT;
     out->arch = ARCH_NATIVE;
 }
 

@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "session.h"
 
@@ -13,7 +12,7 @@
 static const struct {
     const char *name;
     const char *text;
-} faults[RECORD_FAULT_COUNT] = {
+} faults[] = {
     [RECORD_FAULT_REGISTERS_MISSING] = {"registers_missing", "no user registers in the sample"},
     [RECORD_FAULT_REGISTER_CAPTURE] = {"register_capture", "registers of a 32-bit task"},
     [RECORD_FAULT_STACK_READ] = {"stack_read", "an address outside the stack was needed"},
@@ -28,6 +27,8 @@ static const struct {
                               "no unwind information, and no frame pointer to be trusted"},
     [RECORD_FAULT_UPROBE] = {"uprobe", "a return address replaced by a uretprobe"},
 };
+_Static_assert(sizeof faults / sizeof faults[0] == RECORD_FAULT_COUNT, "a text for each fault");
+_Static_assert(RECORD_FAULT_COUNT <= RECORD_FAULTS_MAX, "room in struct record_faults");
 
 uint64_t record_faults_get(const struct record_faults *f, enum record_fault fault)
 {
@@ -78,6 +79,14 @@ const char *record_fault_text(enum record_fault fault)
     return (unsigned)fault < RECORD_FAULT_COUNT ? faults[fault].text : "unknown";
 }
 
+/* Hundredths of a percent, rounded; printf's own point would be the locale's comma. */
+static uint64_t share(uint64_t count, uint64_t samples)
+{
+    for (; count > UINT64_MAX / 20000; samples /= 2)
+        count /= 2;
+    return samples > 0 ? (count * 10000 + samples / 2) / samples : 0;
+}
+
 size_t record_faults_report(const struct record_faults *f, uint64_t samples, char *text,
                             size_t size)
 {
@@ -88,6 +97,7 @@ size_t record_faults_report(const struct record_faults *f, uint64_t samples, cha
         text[0] = '\0';
     for (;;) {
         unsigned most = RECORD_FAULT_COUNT;
+        uint64_t percent;
         int n;
 
         for (unsigned i = 0; i < RECORD_FAULT_COUNT; i++)
@@ -97,10 +107,10 @@ size_t record_faults_report(const struct record_faults *f, uint64_t samples, cha
         if (most == RECORD_FAULT_COUNT)
             return length;
         told[most] = true;
+        percent = share(f->count[most], samples);
         n = snprintf(length < size ? text + length : NULL, length < size ? size - length : 0,
-                     "%" PRIu64 " (%.2f %%): %s\n", f->count[most],
-                     samples > 0 ? 100.0 * (double)f->count[most] / (double)samples : 0.0,
-                     faults[most].text);
+                     "%" PRIu64 " (%" PRIu64 ".%02u %%): %s\n", f->count[most], percent / 100,
+                     (unsigned)(percent % 100), faults[most].text);
         if (n > 0)
             length += (size_t)n;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges rings into one order in time (recording 2): at equal times side-band before samples, then the order in
- * which rings were added. Records later than a round's limit stay where they are; a ring that is nearly
- * full of such records is copied out, so that the kernel finds room.
+ * Merges rings into one order in time: at equal times side-band before samples, then the order in which rings
+ * were added. Records later than a round's limit stay where they are; a ring that is nearly full of such
+ * records is copied out, so that the kernel finds room.
  */
 #ifndef RECORD_ORDER_H
 #define RECORD_ORDER_H

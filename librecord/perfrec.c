@@ -242,7 +242,7 @@ static void take_ksymbol(struct cursor *c, struct perfrec *out)
 {
     out->ksymbol.address = take_u64(c);
     out->ksymbol.size = take_u32(c);
-    out->ksymbol.bpf = take_u16(c) == PERF_RECORD_KSYMBOL_TYPE_BPF;
+    take_u16(c); /* what kind of code it is */
     out->ksymbol.registered = (take_u16(c) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) == 0;
     out->ksymbol.name = take_text(c);
 }

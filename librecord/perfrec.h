@@ -17,7 +17,6 @@ struct perfrec_layout {
     uint64_t
         sample_type; /* PERF_SAMPLE_*; IDENTIFIER, IP, TID, TIME, CPU and PERIOD are always set */
     uint64_t sample_regs_user; /* mask of PERF_REG_* */
-    uint64_t read_format;
     enum arch arch;
 };
 
@@ -88,8 +87,7 @@ struct perfrec {
         struct {
             uint64_t address;
             uint32_t size;
-            bool registered; /* false: is gone */
-            bool bpf;
+            bool registered;  /* false: is gone */
             const char *name; /* borrowed */
         } ksymbol;
     };

@@ -302,6 +302,8 @@ static int read_lines(struct record_session *s, struct process *p, pid_t tid,
     }
     if (system == ENOMEM)
         return recordint_out_of_memory(s);
+    if (system == EMFILE || system == ENFILE)
+        p->rescan_due = true; /* once there are descriptors again */
     if (system != 0)
         return 0;
     while (kept && recordint_procfs_maps_next(maps, &line) > 0)

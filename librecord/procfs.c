@@ -15,9 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of /proc/PID/status: 65,536 supplementary groups of up to 11 bytes come before NSpid. */
-#define STATUS_SIZE_MAX (1u << 20)
-
 /* ---- bytes ---- */
 
 static int open_file(const char *path, int *fd)
@@ -279,25 +276,6 @@ int recordint_procfs_comm(pid_t pid, pid_t tid, char name[64])
         got--;
     name[got] = '\0';
     return 0;
-}
-
-static pid_t status_number(pid_t pid, const char *key)
-{
-    char path[64];
-    char *text;
-    size_t size;
-    make_path(path, pid, 0, "status");
-    if (recordint_procfs_read(path, STATUS_SIZE_MAX, &text, &size) != 0)
-        return 0;
-    pid_t number = recordint_procfs_parse_status(text, key);
-    free(text);
-    return number;
-}
-
-pid_t recordint_procfs_namespace_pid(pid_t pid)
-{
-    pid_t inner = status_number(pid, "NSpid:");
-    return inner != 0 ? inner : pid;
 }
 
 /* Without memory, so that a shortage makes no process of a thread: of the lines before, only the name's has a length to

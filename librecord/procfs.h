@@ -34,9 +34,6 @@ int recordint_procfs_comm(pid_t pid, pid_t tid, char name[64]);
 /* The arguments, quoted for a shell and joined by blanks; at most size bytes with the NUL. Returns 0, errno. */
 int recordint_procfs_cmdline(pid_t pid, char *text, size_t size);
 
-/* The pid in the process's own namespace (last of NSpid); pid itself when that is not known. */
-pid_t recordint_procfs_namespace_pid(pid_t pid);
-
 /* The process that a thread belongs to (Tgid), 0 when it is gone. */
 pid_t recordint_procfs_process_of(pid_t tid);
 

@@ -18,7 +18,7 @@ int recordint_procfs_stat_of(const char *path, struct procfs_stat *out);
 /* A stat file. The name in it may hold anything but a NUL. Returns 0, EBADMSG. */
 int recordint_procfs_parse_stat(const char *text, struct procfs_stat *out);
 
-/* The last number in the line of a status file that begins with key ("NSpid:"), 0 when there is none. */
+/* The last number in the line of a status file that begins with key ("Tgid:"), 0 when there is none. */
 pid_t recordint_procfs_parse_status(const char *text, const char *key);
 
 /* Arguments that each end with a NUL, quoted for a shell into at most size bytes (>= 1) with the NUL. Those

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session: opening, the polling loop with its rounds (recording 2), counters, the end. Attaching is in
- * recorder_attach.c.
+ * The session: opening, the polling loop with its rounds, counters, the end. Attaching is in recorder_attach.c.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ static int take_options(struct record_session *s, const struct record_options *o
     if (options == NULL || options->size < sizeof options->size ||
         options->size > sizeof s->options)
         return misuse(s, "options that record_options_init did not fill in");
-    record_options_init(&s->options);
+    record_options_init(&s->options, sizeof s->options);
     memcpy(&s->options, options, options->size);
     if (s->options.frequency_hz == 0 || s->options.stack_size_bytes < 8)
         return misuse(s, "a frequency of 0, or a stack size below 8 bytes");
@@ -290,6 +290,7 @@ static int flush(struct record_session *s)
 /* Reads what is not younger than limit_ns. */
 static int read_rings(struct record_session *s, uint64_t limit_ns)
 {
+    uint64_t corrupt;
     const void *data;
     size_t size;
     int rc = 0;
@@ -297,6 +298,10 @@ static int read_rings(struct record_session *s, uint64_t limit_ns)
     recordint_order_begin(s->order, limit_ns);
     while (rc == 0 && recordint_order_next(s->order, &data, &size) > 0)
         rc = recordint_record(s, data, size);
+    corrupt = recordint_order_corrupt(s->order);
+    if (corrupt != s->corrupt_in_rings)
+        recordint_records_missed(s);
+    s->corrupt_in_rings = corrupt;
     return rc;
 }
 
@@ -355,9 +360,8 @@ static int end_vanished(struct record_session *s)
     if (!s->threads_unsure)
         return 0;
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL) {
-        int rc;
-
         bool seen_gone = p->gone;
+        int rc;
 
         p->gone = !is_active(p);
         if (!seen_gone || !p->gone)
@@ -382,7 +386,9 @@ static int each_second(struct record_session *s, uint64_t now)
     while ((p = recordint_idmap_next(&s->processes, &at)) != NULL)
         p->rescans_left = RESCANS_A_SECOND;
     recordint_attach_sweep(s);
-    rc = end_vanished(s);
+    rc = recordint_recover(s);
+    if (rc == 0)
+        rc = end_vanished(s);
     return rc < 0 ? rc : recordint_note_lost(s);
 }
 
@@ -442,7 +448,7 @@ static void wait_for_records(struct record_session *s, int timeout_ms)
 
 int record_session_poll(struct record_session *s, int timeout_ms)
 {
-    uint64_t before = s->counts.samples;
+    uint64_t before = s->counts.samples, written;
     int rc = recordint_ready(s);
 
     if (rc < 0)
@@ -453,8 +459,8 @@ int record_session_poll(struct record_session *s, int timeout_ms)
     rc = round_of_reading(s);
     if (rc < 0)
         return rc;
-    before = s->counts.samples - before;
-    return before > INT32_MAX ? INT32_MAX : (int)before;
+    written = s->counts.samples - before;
+    return written > INT_MAX ? INT_MAX : (int)written;
 }
 
 int record_session_pending(const struct record_session *s)

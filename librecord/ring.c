@@ -80,7 +80,6 @@ static const void *unwrap(struct ring *r, size_t at, size_t size)
         r->copy = malloc(COPY_SIZE);
         if (r->copy == NULL)
             return NULL;
-        r->copy_size = COPY_SIZE;
     }
     memcpy(r->copy, r->data + at, first);
     memcpy(r->copy + first, r->data, size - first);

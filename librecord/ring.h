@@ -18,8 +18,7 @@ struct ring {
     size_t size;   /* of data, a power of two */
     uint64_t head; /* as of the latest ring_update */
     uint64_t tail; /* what we have consumed */
-    uint8_t *copy; /* a record that wraps; grows to 64 KiB once */
-    size_t copy_size;
+    uint8_t *copy; /* a record that wraps, 64 KiB; NULL before the first */
     uint64_t
         corrupt; /* records of size 0 or beyond the head: the ring was resynchronised to the head */
 };

@@ -69,7 +69,7 @@ struct rule {
     };
 };
 
-_Static_assert(sizeof(struct rule) == 24, "recording 4.1: 24 bytes");
+_Static_assert(sizeof(struct rule) == 24, "a table of them is large");
 
 /* DWARF numbers of saved[0..5] on x86-64. */
 extern const uint8_t recordint_rule_x86_saved[RULE_SAVED_MAX];

@@ -3,13 +3,10 @@
  * From a sample of the kernel to a sample in the spool: kernel frames as they come, user frames by walking the
  * copied stack, the marker where that did not reach the root.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #include "session.h"
 
@@ -20,7 +17,7 @@
 #define UNKNOWN_PAGES_MAX 4096
 
 /* What the unwinder's questions are about. */
-struct walk {
+struct sample_walk {
     struct record_session *s;
     struct process *p;
     struct unwind_space space;
@@ -29,7 +26,7 @@ struct walk {
 };
 
 /* One number for a process and what it maps at a time. */
-static uint64_t generation(const struct walk *w)
+static uint64_t generation(const struct sample_walk *w)
 {
     uint64_t mapped = spool_mappings_generation(w->s->mappings, w->p->pid);
 
@@ -42,7 +39,7 @@ static uint64_t generation(const struct walk *w)
 
 /* Nothing is mapped there as far as we know: mremap and a few others happen without a record, so the maps are
  * read again, once a page until mappings change. */
-static bool rescan(struct walk *w, uint64_t address)
+static bool rescan(struct sample_walk *w, uint64_t address)
 {
     struct process *p = w->p;
     uint32_t page = (uint32_t)(address >> 12 ^ address >> 44);
@@ -75,7 +72,7 @@ static void tell_refusal(struct record_session *s)
 
 static bool find_range(void *user, uint64_t address, struct unwind_range *out)
 {
-    struct walk *w = user;
+    struct sample_walk *w = user;
     struct record_session *s = w->s;
     const struct image_file *file;
     struct spool_module m;
@@ -109,7 +106,7 @@ static bool find_range(void *user, uint64_t address, struct unwind_range *out)
 
 static size_t read_code(void *user, uint64_t address, void *out, size_t size)
 {
-    struct walk *w = user;
+    struct sample_walk *w = user;
 
     return recordint_code_pages_read(w->s->code_pages, w->p->pid, generation(w),
                                      w->space.code_round, address, out, size);
@@ -190,7 +187,7 @@ static int user_frames(struct record_session *s, struct process *p, const struct
                        size_t count)
 {
     const struct perfrec_sample *sample = &rec->sample;
-    struct walk w = {.s = s, .p = p, .time_ns = rec->time_ns};
+    struct sample_walk w = {.s = s, .p = p, .time_ns = rec->time_ns};
     struct unwind_input input = {
         .arch = s->layout.arch,
         .regs = sample->regs,

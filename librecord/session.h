@@ -122,7 +122,8 @@ struct record_session {
     uint64_t lost_before_ring; /* sum of LOST_SAMPLES */
     uint64_t lost_closed;      /* LOST of counters that are closed */
     uint64_t lost_noted;
-    bool loss_seen; /* since the latest rescan */
+    uint64_t corrupt_in_rings; /* as of the latest round */
+    bool loss_seen;            /* since the latest rescan */
     bool
         threads_unsure; /* threads may have been missed: an end of all known ones is looked at twice */
 
@@ -217,6 +218,8 @@ uint64_t recordint_attach_lost(
 
 int recordint_record(struct record_session *s, const void *data, size_t size);
 int recordint_sample(struct record_session *s, const struct perfrec *rec);
+/* Records of any kind are missing: what they told is to be read from /proc. */
+void recordint_records_missed(struct record_session *s);
 /* Reads mappings and threads of processes that need it after a loss. */
 int recordint_recover(struct record_session *s);
 

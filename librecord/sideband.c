@@ -3,6 +3,8 @@
  * What the kernel tells beside samples: mappings, names, forks, ends, losses; and reading it all again from /proc
  * when some of it may have been lost.
  */
+#include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,12 +151,29 @@ static int handle_exit(struct record_session *s, const struct perfrec *rec)
     return recordint_process_end(s, p, rec->time_ns);
 }
 
+static bool is_sample(const void *data, size_t size)
+{
+    struct perf_event_header header = {0};
+
+    if (size >= sizeof header)
+        memcpy(&header, data, sizeof header);
+    return header.type == PERF_RECORD_SAMPLE;
+}
+
+void recordint_records_missed(struct record_session *s)
+{
+    s->loss_seen = true;
+    s->threads_unsure = true;
+}
+
 int recordint_record(struct record_session *s, const void *data, size_t size)
 {
     struct perfrec rec;
 
     if (recordint_perfrec_parse(&s->layout, data, size, &rec) < 0) {
         s->counts.corrupt_records++;
+        if (!is_sample(data, size))
+            recordint_records_missed(s);
         return 0;
     }
     switch (rec.kind) {
@@ -170,8 +189,7 @@ int recordint_record(struct record_session *s, const void *data, size_t size)
         return handle_exit(s, &rec);
     case PERFREC_LOST:
         s->lost_in_records += rec.lost_count;
-        s->loss_seen = true;
-        s->threads_unsure = true;
+        recordint_records_missed(s);
         break;
     case PERFREC_LOST_SAMPLES:
         s->lost_before_ring += rec.lost_count;
@@ -210,7 +228,7 @@ static bool is_listed(const pid_t *tids, size_t count, pid_t tid)
     return false;
 }
 
-/* Threads and mappings as they are now. */
+/* Threads and mappings as they are now. Where descriptors are short the process stays due, for the next second. */
 static int reread(struct record_session *s, struct process *p)
 {
     struct thread *t, *next;
@@ -221,9 +239,11 @@ static int reread(struct record_session *s, struct process *p)
 
     p->rescan_due = false;
     count = recordint_procfs_threads(p->pid, &tids);
-    if (count <= 0) {
-        free(tids);
-        return 0; /* gone: its end comes as a record, or is found once a second */
+    if (count < 0) {
+        if (errno == ENOMEM)
+            return recordint_out_of_memory(s);
+        p->rescan_due = errno == EMFILE || errno == ENFILE;
+        return 0; /* else it is gone: its end comes as a record, or is found once a second */
     }
     for (t = p->threads; t != NULL; t = next) {
         next = t->next;

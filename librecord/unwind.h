@@ -28,14 +28,14 @@ struct unwind_range {
     bool trampoline; /* [uprobes]: return addresses that point here were replaced */
 };
 
-/* Rules of one image, by its own addresses (L2 of recording 4.1): shared by all processes that map it. At most
+/* Rules of one image, by its own addresses (the second level): shared by all processes that map it. At most
  * 4 MiB of addresses and 1.5 MiB of rules. May be freed once no space through which it was found is walked
  * any more without a change of its generation. */
 struct rule_table;
 struct rule_table *recordint_rule_table_new(void); /* NULL: out of memory */
 void recordint_rule_table_free(struct rule_table *t);
 
-/* Answers by runtime address (L1): 32 KiB that grow to 2 MiB while addresses are in each other's way, and 64 KiB
+/* Answers by runtime address (the first level): 32 KiB that grow to 2 MiB while addresses are in each other's way, and 64 KiB
  * for return addresses of code without unwind data. One cache may serve many spaces, which is what bounds the
  * memory for hundreds of processes: an entry is good for an address and a generation, so the spaces that share it
  * must draw their generations from one counter and never use a number twice. generation must be changed by the

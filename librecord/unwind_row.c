@@ -102,7 +102,7 @@ static void row_registers(struct walk *w, const struct cfi_row *row, uint64_t cf
         case CFI_EXPR_VALUE:
             reg_set(&caller, reg, value);
             break;
-        case CFI_EXPR_READ: /* recording 4.2: keeps its value */
+        case CFI_EXPR_READ: /* only the return address is needed: others keep their value */
             break;
         default:
             caller.known &= ~(UINT64_C(1) << reg);

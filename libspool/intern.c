@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mix.h"
 #include "spool/spool.h"
 
 #define FIRST_CAPACITY 256u
@@ -21,15 +22,9 @@
 #define LOOSE_STAMP_STEP 2u
 #define LOOSE_KERNEL 1u
 
-/* Multiplying spreads the low bits of the key to the top, which choose the slot. The fold between
- * makes the high half of a stack's key, its prefix, count as much as the low one. The seed keeps a
- * recorded program from choosing addresses that collide. */
 static inline size_t slot_of(const struct intern_table *t, uint64_t key, uint32_t extra)
 {
-    uint64_t h = (key ^ t->seed ^ (uint64_t)extra << 40) * UINT64_C(0x9e3779b97f4a7c15);
-
-    h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    return (size_t)(h >> t->shift);
+    return (size_t)(spoolint_mix(t->seed, key ^ (uint64_t)extra << 40) >> t->shift);
 }
 
 static inline bool alive(const struct intern_table *t, const struct intern_slot *slot)

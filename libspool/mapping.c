@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "writer_internal.h"
 
 /* Pieces of a mapping and copies for children have the path in common. */

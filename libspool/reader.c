@@ -410,7 +410,7 @@ static int next_slow(struct spool_reader *r, struct spool_record *rec)
         }
         if (rc < 0)
             return fail(r, rc);
-        if (rc == DECODE_PATH_LIMIT)
+        if (rc == DECODE_TOO_LONG)
             return too_long(r, rec, needed);
         rc = fill(r);
         if (rc < 0)

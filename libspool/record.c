@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding and encoding of every record type, side by side so that they cannot drift apart. The order of the checks is
+ * Decoding and encoding of every record type, side by side so that they cannot drift apart; the header is in
+ * record_header.c. The order of the checks is
  * part of the format (spool(5)): a record that breaks a rule in an early field is corrupt even when the file ends in
  * a later one.
  */
@@ -10,12 +11,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "format.h"
 #include "table.h"
 #include "utf8.h"
 
-/* What one decode call works on. `failed` is set as soon as a check refused the record. */
+/* What one decode call works on. */
 struct decoder {
     struct cursor *c;
     const struct table *t;
@@ -141,7 +143,7 @@ static int decode_flag(const struct decoder *d, bool *out)
 /* A length and that many bytes. Checked in 64 bits: a length may not lead beyond 2^64-1, and one that leads beyond
  * the window is short, whatever it says. */
 static int decode_bytes(const struct decoder *d, const char *field, uint64_t limit,
-                        const char **data, size_t *size, uint64_t *limit_bytes)
+                        const char **data, size_t *size, uint64_t *needed_bytes)
 {
     uint64_t length, at;
 
@@ -150,8 +152,8 @@ static int decode_bytes(const struct decoder *d, const char *field, uint64_t lim
     if (length > UINT64_MAX - at)
         return refuse(d, "has a %s of %" PRIu64 " bytes, which leads beyond 2^64-1", field, length);
     if (length > limit) {
-        *limit_bytes = (uint64_t)(d->c->at - d->begin) + length;
-        return DECODE_PATH_LIMIT;
+        *needed_bytes = (uint64_t)(d->c->at - d->begin) + length;
+        return DECODE_TOO_LONG;
     }
     *data = (const char *)cursor_bytes(d->c, length);
     if (d->c->state != CURSOR_OK)
@@ -178,7 +180,7 @@ static int check_utf8(const struct decoder *d, const char *field, const char *da
             return result_;       \
     } while (0)
 
-static int decode_module(const struct decoder *d, struct spool_module *m, uint64_t *limit_bytes)
+static int decode_module(const struct decoder *d, struct spool_module *m, uint64_t *needed_bytes)
 {
     uint32_t version = d->t->version;
 
@@ -198,7 +200,7 @@ static int decode_module(const struct decoder *d, struct spool_module *m, uint64
     TRY(decode_flag(d, &m->kernel));
     if (version >= FORMAT_VERSION_ORIGIN && !m->kernel && m->pid < 1)
         return refuse(d, "has process id %" PRId32 ", which is not positive", m->pid);
-    TRY(decode_bytes(d, "path", FORMAT_PATH_LIMIT, &m->path, &m->path_size, limit_bytes));
+    TRY(decode_bytes(d, "path", FORMAT_PATH_LIMIT, &m->path, &m->path_size, needed_bytes));
     if (version < FORMAT_VERSION_ORIGIN)
         TRY(check_utf8(d, "path", m->path, m->path_size));
     m->retired_at_frame = SPOOL_NOT_RETIRED;
@@ -251,7 +253,7 @@ static bool jit_scratch_reserve(struct jit_scratch *jit, size_t count)
 
 /* The symbols from number jit->checked on. */
 static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
-                              const struct spool_module *m, uint64_t count, uint64_t *limit_bytes)
+                              const struct spool_module *m, uint64_t count, uint64_t *needed_bytes)
 {
     for (size_t i = jit->checked; i < count; i++) {
         struct spool_jit_symbol s = {0};
@@ -277,8 +279,8 @@ static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
             return refuse(d, "has symbol %zu at 0x%" PRIx64 ", before symbol %zu at 0x%" PRIx64, i,
                           s.start, i - 1, jit->symbols[i - 1].start);
         if ((uint64_t)(d->c->at - d->begin) > FORMAT_JIT_BYTES_LIMIT) {
-            *limit_bytes = FORMAT_JIT_BYTES_LIMIT;
-            return DECODE_PATH_LIMIT;
+            *needed_bytes = FORMAT_JIT_BYTES_LIMIT;
+            return DECODE_TOO_LONG;
         }
         if (!jit_scratch_reserve(jit, i + 1))
             return spoolint_error_set(d->e, SPOOL_ERR_NOMEM, "out of memory for %zu JIT symbols",
@@ -291,12 +293,12 @@ static int decode_jit_symbols(const struct decoder *d, struct jit_scratch *jit,
 }
 
 static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
-                             struct spool_module *m, uint64_t *limit_bytes)
+                             struct spool_module *m, uint64_t *needed_bytes)
 {
     const uint8_t *first;
     uint64_t count;
 
-    TRY(decode_module(d, m, limit_bytes));
+    TRY(decode_module(d, m, needed_bytes));
     m->jit = true;
     READ_UV(d, count);
     if (count > FORMAT_JIT_SYMBOLS_MAX)
@@ -306,12 +308,12 @@ static int decode_jit_module(const struct decoder *d, struct jit_scratch *jit,
     first = d->c->at;
     if (jit->checked > 0 && jit->offset_bytes == d->offset_bytes) {
         d->c->at = d->begin + jit->checked_bytes;
-        TRY(decode_jit_symbols(d, jit, m, count, limit_bytes));
+        TRY(decode_jit_symbols(d, jit, m, count, needed_bytes));
         d->c->at = first; /* complete now; the window may have moved away from under the names */
     }
     jit->offset_bytes = d->offset_bytes;
     jit->checked = 0;
-    TRY(decode_jit_symbols(d, jit, m, count, limit_bytes));
+    TRY(decode_jit_symbols(d, jit, m, count, needed_bytes));
     jit->checked = 0;
     m->jit_symbols = jit->symbols;
     m->jit_symbol_count = (size_t)count;
@@ -496,110 +498,11 @@ static uint8_t *encode_python(uint8_t *p, const struct spool_python *py)
     return p;
 }
 
-/* ---- header ---- */
-
-static int refuse_header(struct error_state *e, const char *format, uint64_t value)
-    __attribute__((format(printf, 2, 0)));
-
-static int refuse_header(struct error_state *e, const char *format, uint64_t value)
-{
-    char detail[SPOOLINT_ERROR_SIZE];
-
-    /* cppcheck-suppress wrongPrintfScanfArgNum ; every format has one 64-bit conversion */
-    snprintf(detail, sizeof detail, format, value);
-    return spoolint_error_set(e, SPOOL_ERR_CORRUPT, "header has %s", detail);
-}
-
-static int header_stopped(const struct cursor *c, struct error_state *e)
-{
-    if (c->state == CURSOR_SHORT)
-        return DECODE_SHORT;
-    return spoolint_error_set(e, SPOOL_ERR_CORRUPT, "header has a number of more than 64 bits");
-}
-
-static int decode_origin(struct cursor *c, struct spool_header *h, struct error_state *e)
-{
-    uint64_t selector = cursor_uv(c), nanoseconds;
-    int64_t sign;
-
-    if (c->state != CURSOR_OK)
-        return header_stopped(c, e);
-    if (selector > 1)
-        return refuse_header(e, "clock origin selector %" PRIu64 " instead of 0 or 1", selector);
-    if (selector == 0)
-        return DECODE_OK;
-    h->origin.monotonic_ns = cursor_uv(c);
-    sign = cursor_sv(c);
-    if (c->state != CURSOR_OK)
-        return header_stopped(c, e);
-    if (sign != 1 && sign != -1)
-        return spoolint_error_set(e, SPOOL_ERR_CORRUPT,
-                                  "header has clock origin sign %" PRId64 " instead of 1 or -1",
-                                  sign);
-    h->origin.sign = (int32_t)sign;
-    h->origin.seconds = cursor_uv(c);
-    nanoseconds = cursor_uv(c);
-    if (c->state != CURSOR_OK)
-        return header_stopped(c, e);
-    if (nanoseconds > FORMAT_NANOSECONDS_MAX)
-        return refuse_header(e, "%" PRIu64 " nanoseconds in its clock origin", nanoseconds);
-    h->origin.nanoseconds = (uint32_t)nanoseconds;
-    if (h->origin.seconds > (uint64_t)INT64_MAX &&
-        (sign == 1 || h->origin.seconds > (uint64_t)INT64_MAX + 1 || nanoseconds != 0))
-        return refuse_header(e, "a clock origin %" PRIu64 " seconds from 1970, beyond 64 bits",
-                             h->origin.seconds);
-    h->has_origin = true;
-    return DECODE_OK;
-}
-
-int spoolint_record_decode_header(struct cursor *c, struct spool_header *h, struct error_state *e)
-{
-    uint64_t interval;
-
-    h->start_us = cursor_uv(c);
-    interval = cursor_uv(c);
-    if (c->state != CURSOR_OK)
-        return header_stopped(c, e);
-    if (h->version >= FORMAT_VERSION_ORIGIN) {
-        h->interval_ns = interval;
-        return decode_origin(c, h, e);
-    }
-    h->interval_us = interval;
-    h->interval_ns = interval > UINT64_MAX / 1000 ? UINT64_MAX : interval * 1000;
-    return DECODE_OK;
-}
-
-void spoolint_record_encode_header(struct byte_buffer *b, const struct spool_header *h)
-{
-    uint8_t *p;
-
-    if (!spoolint_buffer_reserve(b, FORMAT_MAGIC_SIZE + 7 * FORMAT_VARINT_MAX_SIZE))
-        return;
-    p = b->data + b->size;
-    memcpy(p, FORMAT_MAGIC_STEM, FORMAT_MAGIC_STEM_SIZE);
-    p[FORMAT_MAGIC_STEM_SIZE] = (uint8_t)('0' + h->version);
-    p[FORMAT_MAGIC_STEM_SIZE + 1] = 0;
-    p = varint_write(p + FORMAT_MAGIC_SIZE, h->start_us);
-    if (h->version < FORMAT_VERSION_ORIGIN) {
-        p = varint_write(p, h->interval_us);
-    } else {
-        p = varint_write(p, h->interval_ns);
-        p = varint_write(p, h->has_origin);
-        if (h->has_origin) {
-            p = varint_write(p, h->origin.monotonic_ns);
-            p = varint_write(p, zigzag_encode(h->origin.sign));
-            p = varint_write(p, h->origin.seconds);
-            p = varint_write(p, h->origin.nanoseconds);
-        }
-    }
-    b->size = (size_t)(p - b->data);
-}
-
 /* ---- API ---- */
 
 int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct table *t,
-                           struct jit_scratch *jit, struct spool_record *rec, uint64_t *limit_bytes,
-                           struct error_state *e)
+                           struct jit_scratch *jit, struct spool_record *rec,
+                           uint64_t *needed_bytes, struct error_state *e)
 {
     struct decoder d = {.c = c, .t = t, .e = e, .offset_bytes = offset_bytes, .begin = c->at};
     uint8_t tag = cursor_byte(c);
@@ -611,7 +514,7 @@ int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct
     d.what = spoolint_record_name(rec->type);
     switch (tag) {
     case FORMAT_TAG_MODULE:
-        return decode_module(&d, &rec->module, limit_bytes);
+        return decode_module(&d, &rec->module, needed_bytes);
     case FORMAT_TAG_FRAME:
         return decode_frame(&d, &rec->frame);
     case FORMAT_TAG_STACK:
@@ -630,7 +533,7 @@ int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct
         break;
     case FORMAT_TAG_JIT_MODULE:
         if (t->version >= FORMAT_VERSION_ORIGIN)
-            return decode_jit_module(&d, jit, &rec->module, limit_bytes);
+            return decode_jit_module(&d, jit, &rec->module, needed_bytes);
         break;
     default:
         break;

@@ -33,9 +33,8 @@ struct jit_scratch {
 
 enum decode_result {
     DECODE_OK = 1,
-    DECODE_SHORT = 0, /* a field runs past the window; nothing was kept */
-    DECODE_PATH_LIMIT =
-        2 /* a path or the names are longer than this library keeps; see limit_bytes */
+    DECODE_SHORT = 0,   /* a field runs past the window; nothing was kept */
+    DECODE_TOO_LONG = 2 /* a path or the names are longer than this library keeps */
     /* negative: SPOOL_ERR_CORRUPT or _NOMEM, text set */
 };
 
@@ -44,11 +43,11 @@ int spoolint_record_decode_header(struct cursor *c, struct spool_header *h, stru
 
 /* Decodes the record at c->at (its tag) against the definitions in t. Byte strings of *rec point into the window
  * (not terminated). offset_bytes is the tag's place in the spool, for messages and for the rule that a length may
- * not lead beyond 2^64-1. With DECODE_PATH_LIMIT *limit_bytes is how many bytes the record needs at least beyond
+ * not lead beyond 2^64-1. With DECODE_TOO_LONG *needed_bytes is how many bytes the record needs at least beyond
  * the cursor's start. */
 int spoolint_record_decode(struct cursor *c, uint64_t offset_bytes, const struct table *t,
-                           struct jit_scratch *jit, struct spool_record *rec, uint64_t *limit_bytes,
-                           struct error_state *e);
+                           struct jit_scratch *jit, struct spool_record *rec,
+                           uint64_t *needed_bytes, struct error_state *e);
 
 /* Encoders: the shortest form of everything. Records are not checked here. version is the spool's. A sample is
  * written with its delta_ns. */

@@ -10,7 +10,7 @@
 
 #include "annotation.h"
 #include "arena.h"
-#include "format.h"
+#include "mix.h"
 #include "module_index.h"
 
 /* The modules among which a frame's module is searched: those of one process, or those of the kernel. */
@@ -88,12 +88,11 @@ void spoolint_table_free(struct table *t)
 
 /* ---- classes ---- */
 
-/* The keys are a file's: the seed keeps it from choosing them so that they collide. */
 static size_t hash(uint64_t seed, uint64_t key)
 {
-    key = (key ^ seed) * 0x9e3779b97f4a7c15u;
-    key = (key ^ key >> 32) * 0xd6e8feb86659fd93u;
-    return (size_t)(key ^ key >> 32);
+    uint64_t h = spoolint_mix(seed, key);
+
+    return (size_t)(h ^ h >> 32);
 }
 
 /* The slot of a class, or the free one where it belongs. */

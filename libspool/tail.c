@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mix.h"
 #include "reader_internal.h"
 #include "spool/spool.h"
 
@@ -75,15 +76,12 @@ struct spool_reader *spool_tail_reader(struct spool_tail *t)
 
 /* ---- processes ---- */
 
-/* The slot of a process in this batch, or the free one where it belongs. The seed keeps a file from choosing process
- * ids that collide. */
+/* The slot of a process in this batch, or the free one where it belongs. */
 static struct pid_slot *pid_slot(const struct spool_tail *t, int32_t pid)
 {
-    uint64_t h = ((uint64_t)(uint32_t)pid ^ (uintptr_t)t) * 0x9e3779b97f4a7c15u;
-    size_t i;
+    uint64_t h = spoolint_mix((uintptr_t)t, (uint32_t)pid);
+    size_t i = (size_t)(h ^ h >> 32) & (t->slot_count - 1);
 
-    h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
-    i = (size_t)(h ^ h >> 32) & (t->slot_count - 1);
     while (t->slots[i].batch == t->batch && t->slots[i].pid != pid)
         i = (i + 1) & (t->slot_count - 1);
     return &t->slots[i];

@@ -6,6 +6,7 @@
 #include "utf8.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

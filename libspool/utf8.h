@@ -3,7 +3,6 @@
 #ifndef SPOOLINT_UTF8_H
 #define SPOOLINT_UTF8_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Length of the longest valid prefix: equal to size when all of it is valid. */

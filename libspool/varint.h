@@ -6,10 +6,8 @@
 #ifndef SPOOLINT_VARINT_H
 #define SPOOLINT_VARINT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "format.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing spools: checks everything that a reader would refuse, gives out ids, buffers whole
- * records and hands them on. The bytes of a record are the business of record.c, the id tables
- * that of intern.c.
+ * Writing spools: gives out ids, buffers whole records and hands them on. What a reader would refuse is found by
+ * writer_check.c, records with ids of the caller are in writer_put.c; the bytes of a record are the business of
+ * record.c, the id tables that of intern.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +17,6 @@
 #include "format.h"
 #include "intern.h"
 #include "record.h"
-#include "utf8.h"
 #include "writer_internal.h"
 
 #define BUFFER_SIZE ((size_t)256 << 10)
@@ -114,8 +113,7 @@ static int hand_over(struct spool_writer *w)
     return 0;
 }
 
-/* Puts a record that passed all checks into the buffer. */
-static int emit(struct spool_writer *w, const struct spool_record *rec)
+int spoolint_writer_emit(struct spool_writer *w, const struct spool_record *rec)
 {
     spoolint_record_encode(&w->buffer, w->version, rec);
     if (w->buffer.failed)
@@ -186,10 +184,8 @@ static int check_annotation(struct spool_writer *w, const struct spool_module *m
     return 0;
 }
 
-/* Checks and writes a module record, whose type says what it is: an ordinary module, a JIT module
- * or an annotation. The module's own id is not looked at. */
-static int write_module(struct spool_writer *w, enum spool_record_type type,
-                        const struct spool_module *module)
+int spoolint_writer_put_module(struct spool_writer *w, enum spool_record_type type,
+                               const struct spool_module *module)
 {
     struct spool_record rec = {.type = type};
     struct spool_module *m = type == SPOOL_RECORD_ANNOTATION ? &rec.annotation.module : &rec.module;
@@ -221,7 +217,7 @@ static int write_module(struct spool_writer *w, enum spool_record_type type,
         spoolint_writer_retire(w, w->module_count - 1);
     else
         spoolint_intern_drop_loose(&w->ids);
-    return emit(w, &rec);
+    return spoolint_writer_emit(w, &rec);
 }
 
 int spool_writer_module(struct spool_writer *w, const struct spool_module *module, uint32_t *id)
@@ -235,7 +231,7 @@ int spool_writer_module(struct spool_writer *w, const struct spool_module *modul
     /* Readers ignore it; this is what writers of version 4 store. */
     if (m.kernel && w->version >= FORMAT_VERSION_ORIGIN)
         m.pid = -1;
-    rc = write_module(w, m.jit ? SPOOL_RECORD_JIT_MODULE : SPOOL_RECORD_MODULE, &m);
+    rc = spoolint_writer_put_module(w, m.jit ? SPOOL_RECORD_JIT_MODULE : SPOOL_RECORD_MODULE, &m);
     if (rc == 0 && id != NULL)
         *id = w->module_count - 1;
     return rc;
@@ -258,7 +254,7 @@ int spool_writer_annotate(struct spool_writer *w, int32_t pid, const char *key, 
     rec.annotation.module.path = path;
     if (w->plain)
         return check_annotation(w, &rec.annotation.module);
-    return write_module(w, SPOOL_RECORD_ANNOTATION, &rec.annotation.module);
+    return spoolint_writer_put_module(w, SPOOL_RECORD_ANNOTATION, &rec.annotation.module);
 }
 
 void spool_writer_set_plain(struct spool_writer *w, bool plain)
@@ -341,7 +337,7 @@ static int write_new_frame(struct spool_writer *w, const struct spool_writer_fra
         .rel = f->address,
         .abs = f->address,
     };
-    return emit(w, &rec);
+    return spoolint_writer_emit(w, &rec);
 }
 
 static int write_new_stack(struct spool_writer *w, uint32_t id, uint32_t prefix, uint32_t frame)
@@ -350,7 +346,7 @@ static int write_new_stack(struct spool_writer *w, uint32_t id, uint32_t prefix,
 
     rec.type = SPOOL_RECORD_STACK;
     rec.stack = (struct spool_stack){.id = id, .prefix = prefix, .frame = frame};
-    return emit(w, &rec);
+    return spoolint_writer_emit(w, &rec);
 }
 
 /* Defines what is new of a stack, from its root to its leaf: frames and nodes alternate, as
@@ -396,11 +392,11 @@ static int define_thread(struct spool_writer *w, int32_t pid, uint64_t tid, uint
         return 0;
     rec.type = SPOOL_RECORD_THREAD;
     rec.thread = (struct spool_thread){.id = *thread, .pid = pid, .tid = tid};
-    return emit(w, &rec);
+    return spoolint_writer_emit(w, &rec);
 }
 
-static int write_sample(struct spool_writer *w, uint64_t time_ns, int64_t delta_ns, uint32_t thread,
-                        uint32_t stack)
+int spoolint_writer_put_sample(struct spool_writer *w, uint64_t time_ns, int64_t delta_ns,
+                               uint32_t thread, uint32_t stack)
 {
     struct spool_record rec;
     int rc;
@@ -409,13 +405,13 @@ static int write_sample(struct spool_writer *w, uint64_t time_ns, int64_t delta_
     rec.sample.delta_ns = delta_ns;
     rec.sample.thread = thread;
     rec.sample.stack = stack;
-    rc = emit(w, &rec);
+    rc = spoolint_writer_emit(w, &rec);
     if (rc == 0)
         w->time_ns = time_ns;
     return rc;
 }
 
-static int set_mode(struct spool_writer *w, enum id_mode mode)
+int spoolint_writer_check_mode(struct spool_writer *w, enum id_mode mode)
 {
     if (w->mode != IDS_UNDECIDED && w->mode != mode)
         return writer_misuse(w, "spool_writer_sample and records with given ids in one spool");
@@ -426,7 +422,7 @@ static int set_mode(struct spool_writer *w, enum id_mode mode)
 static int check_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, uint64_t tid,
                         const struct spool_writer_frame *frames, size_t count, int64_t *delta_ns)
 {
-    int rc = set_mode(w, IDS_INTERNED);
+    int rc = spoolint_writer_check_mode(w, IDS_INTERNED);
 
     if (rc == 0)
         rc = spoolint_writer_check_thread(w, "sample", pid, tid);
@@ -467,7 +463,7 @@ int spool_writer_sample(struct spool_writer *w, uint64_t time_ns, int32_t pid, u
     rc = define_thread(w, pid, tid, &thread);
     if (rc < 0)
         return rc;
-    return write_sample(w, time_ns, delta_ns, thread, stack);
+    return spoolint_writer_put_sample(w, time_ns, delta_ns, thread, stack);
 }
 
 /* ---- the other records ---- */
@@ -482,7 +478,7 @@ int spool_writer_python(struct spool_writer *w, uint64_t time_ns, int32_t pid, b
     if (spoolint_writer_bad_pid(w, pid))
         return spoolint_writer_pid_error(w, "Python runtime record", pid);
     rec.python = (struct spool_python){.time_ns = time_ns, .pid = pid, .on = on};
-    return emit(w, &rec);
+    return spoolint_writer_emit(w, &rec);
 }
 
 int spool_writer_deactivate_process(struct spool_writer *w, int32_t pid)
@@ -496,7 +492,7 @@ int spool_writer_deactivate_process(struct spool_writer *w, int32_t pid)
         return spoolint_writer_pid_error(w, "process deactivation", pid);
     rec.deactivated_pid = pid;
     spoolint_intern_drop_loose(&w->ids);
-    return emit(w, &rec);
+    return spoolint_writer_emit(w, &rec);
 }
 
 int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
@@ -514,124 +510,7 @@ int spool_writer_deactivate_module(struct spool_writer *w, uint32_t module_id)
     rec.deactivated_module = module_id;
     spoolint_writer_retire(w, module_id);
     spoolint_intern_drop_loose(&w->ids);
-    return emit(w, &rec);
-}
-
-/* ---- record by record ---- */
-
-static int check_next_id(struct spool_writer *w, const char *what, uint32_t id, uint32_t next)
-{
-    if (id != next)
-        return writer_misuse(w, "%s %" PRIu32 ", where the next id is %" PRIu32, what, id, next);
-    return 0;
-}
-
-static int check_new_id(struct spool_writer *w, const char *what, const char *plural, uint32_t id,
-                        uint32_t next)
-{
-    int rc = check_next_id(w, what, id, next);
-
-    if (rc == 0 && next >= w->id_count_max)
-        rc = spoolint_writer_id_limit_error(w, plural);
-    return rc;
-}
-
-static int check_reference(struct spool_writer *w, const char *what, uint32_t id, uint32_t count)
-{
-    if (id >= count)
-        return writer_misuse(w, "record refers to %s %" PRIu32 " of %" PRIu32, what, id, count);
-    return 0;
-}
-
-static int put_module(struct spool_writer *w, enum spool_record_type type,
-                      const struct spool_module *m)
-{
-    int rc = check_next_id(w, "module", m->id, w->module_count);
-
-    return rc < 0 ? rc : write_module(w, type, m);
-}
-
-/* The records that define ids or use them. */
-static int put_with_ids(struct spool_writer *w, const struct spool_record *rec)
-{
-    struct intern *ids = &w->ids;
-    int64_t delta_ns = 0;
-    int rc = set_mode(w, IDS_GIVEN);
-
-    if (rc < 0)
-        return rc;
-    switch (rec->type) {
-    case SPOOL_RECORD_FRAME: {
-        const struct spool_frame *f = &rec->frame;
-
-        rc = check_new_id(w, "frame", "frames", f->id, ids->frame_count);
-        if (rc == 0)
-            rc = spoolint_writer_check_frame_kind(w, f->kind, f->kernel, f->module_id,
-                                                  f->kind == SPOOL_FRAME_PINNED ? f->rel : f->abs);
-        if (rc == 0)
-            ids->frame_count++;
-        break;
-    }
-    case SPOOL_RECORD_STACK:
-        rc = check_new_id(w, "stack node", "stack nodes", rec->stack.id, ids->stack_count);
-        if (rc == 0 && rec->stack.prefix != SPOOL_NO_ID)
-            rc = check_reference(w, "stack node", rec->stack.prefix, ids->stack_count);
-        if (rc == 0)
-            rc = check_reference(w, "frame", rec->stack.frame, ids->frame_count);
-        if (rc == 0)
-            ids->stack_count++;
-        break;
-    case SPOOL_RECORD_THREAD:
-        rc = check_new_id(w, "thread", "threads", rec->thread.id, ids->thread_count);
-        if (rc == 0)
-            rc = spoolint_writer_check_thread(w, "thread", rec->thread.pid, rec->thread.tid);
-        if (rc == 0)
-            ids->thread_count++;
-        break;
-    default:
-        rc = spoolint_writer_check_delta(w, rec->sample.time_ns, &delta_ns);
-        if (rc == 0)
-            rc = check_reference(w, "thread", rec->sample.thread, ids->thread_count);
-        if (rc == 0)
-            rc = check_reference(w, "stack node", rec->sample.stack, ids->stack_count);
-        if (rc < 0)
-            return rc;
-        w->mode = IDS_GIVEN;
-        return write_sample(w, rec->sample.time_ns, delta_ns, rec->sample.thread,
-                            rec->sample.stack);
-    }
-    if (rc < 0)
-        return rc;
-    w->mode = IDS_GIVEN;
-    return emit(w, rec);
-}
-
-int spool_writer_put(struct spool_writer *w, const struct spool_record *record)
-{
-    int rc = spoolint_writer_ready(w);
-
-    if (rc < 0)
-        return rc;
-    switch (record->type) {
-    case SPOOL_RECORD_MODULE:
-    case SPOOL_RECORD_JIT_MODULE:
-        return put_module(w, record->type, &record->module);
-    case SPOOL_RECORD_ANNOTATION:
-        return put_module(w, record->type, &record->annotation.module);
-    case SPOOL_RECORD_FRAME:
-    case SPOOL_RECORD_STACK:
-    case SPOOL_RECORD_THREAD:
-    case SPOOL_RECORD_SAMPLE:
-        return put_with_ids(w, record);
-    case SPOOL_RECORD_PYTHON:
-        return spool_writer_python(w, record->python.time_ns, record->python.pid,
-                                   record->python.on);
-    case SPOOL_RECORD_DEACTIVATE_PROCESS:
-        return spool_writer_deactivate_process(w, record->deactivated_pid);
-    case SPOOL_RECORD_DEACTIVATE_MODULE:
-        return spool_writer_deactivate_module(w, record->deactivated_module);
-    }
-    return writer_misuse(w, "record of unknown type %d", (int)record->type);
+    return spoolint_writer_emit(w, &rec);
 }
 
 /* ---- lifetime ---- */

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "format.h"
 #include "utf8.h"
 #include "writer_internal.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer's state and its checks, shared by writer.c, writer_check.c and mapping.c, and two switches for the
- * project's own tests. The shared library exports none of it.
+ * A writer's state and its checks, shared by writer.c, writer_check.c, writer_put.c and mapping.c, and two switches
+ * for the project's own tests. The shared library exports none of it.
  */
 #ifndef SPOOLINT_WRITER_INTERNAL_H
 #define SPOOLINT_WRITER_INTERNAL_H
 
 #include "error.h"
-#include "format.h"
 #include "intern.h"
 #include "record.h"
 #include "spool/spool.h"
@@ -65,6 +64,19 @@ struct spool_writer {
 
 /* What every call on an open writer begins with: 0, the sticky error, or ERR_MISUSE when it is not open. */
 int spoolint_writer_ready(struct spool_writer *w);
+
+/* Whether ids may come from there; mode is set only once a record was taken. Returns 0 or ERR_MISUSE. */
+int spoolint_writer_check_mode(struct spool_writer *w, enum id_mode mode);
+
+/* Puts a record that passed all checks into the buffer. */
+int spoolint_writer_emit(struct spool_writer *w, const struct spool_record *rec);
+/* Likewise a sample, whose time the next one counts from. */
+int spoolint_writer_put_sample(struct spool_writer *w, uint64_t time_ns, int64_t delta_ns,
+                               uint32_t thread, uint32_t stack);
+/* Checks and writes a module record, whose type says what it is: an ordinary module, a JIT module or an annotation.
+ * The module's own id is not looked at. */
+int spoolint_writer_put_module(struct spool_writer *w, enum spool_record_type type,
+                               const struct spool_module *module);
 
 /* The module's frames will not come any more: what is kept of them may be forgotten. Should one come all the same, it is
  * defined again. */

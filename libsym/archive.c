@@ -3,6 +3,7 @@
 #include "archive.h"
 
 #include "openfile.h"
+#include "strtab.h"
 #include "tar.h"
 
 #include <dirent.h>
@@ -20,9 +21,10 @@
     ((uint64_t)64 * 1024 * 1024) /* of a file out of a tar file; a larger one is on disk */
 
 struct sym_archive {
-    char *path;
+    char *path;             /* NULL: nothing was opened yet */
     int folder;             /* a handle; -1: it is a tar file */
     struct symint_tar *tar; /* NULL: it is a folder */
+    char error[640];
 };
 
 /* ---- opening ---- */
@@ -50,36 +52,47 @@ static int open_either(const char *path, int *folder, int *file, char *why, size
                                           : SYM_ERR_IO;
     snprintf(why, room, "%s",
              rc == SYM_ERR_FORMAT ? "neither a folder nor a tar file" : strerror(error));
-    errno = error;
     return rc;
 }
 
-int symint_archive_open(const char *path, struct sym_archive **out, char *why, size_t room)
+struct sym_archive *sym_archive_new(void)
 {
-    struct sym_archive *a = malloc(sizeof(*a));
-    int file = -1;
-    *out = NULL;
-    snprintf(why, room, "%s", sym_error_text(SYM_ERR_NOMEM));
-    if (a == NULL)
-        return SYM_ERR_NOMEM;
-    *a = (struct sym_archive){.path = strdup(path), .folder = -1};
-    int rc = a->path == NULL ? SYM_ERR_NOMEM : open_either(path, &a->folder, &file, why, room);
-    if (rc == 0 && file >= 0)
-        rc = symint_tar_open(file, &a->tar, why, room);
-    if (rc != 0) {
-        int error = errno;
-        sym_archive_free(a);
-        errno = error;
-        return rc;
-    }
-    *out = a;
-    return 0;
+    struct sym_archive *a = calloc(1, sizeof(*a));
+    if (a != NULL)
+        a->folder = -1;
+    return a;
 }
 
-int sym_archive_open(const char *path, struct sym_archive **out)
+static int fail(struct sym_archive *a, int rc, const char *path, const char *why)
 {
-    char why[512];
-    return symint_archive_open(path, out, why, sizeof(why));
+    if (a->error[0] == '\0')
+        snprintf(a->error, sizeof(a->error), "%.200s: %s", path,
+                 rc == SYM_ERR_NOMEM ? sym_error_text(rc) : why);
+    return rc;
+}
+
+int sym_archive_open(struct sym_archive *a, const char *path)
+{
+    char why[400] = "";
+    int file = -1;
+    if (a->path != NULL)
+        return fail(a, SYM_ERR_MISUSE, path, "the archive was opened before");
+    a->path = strdup(path);
+    int rc =
+        a->path == NULL ? SYM_ERR_NOMEM : open_either(path, &a->folder, &file, why, sizeof(why));
+    if (rc == 0 && file >= 0)
+        rc = symint_tar_open(file, &a->tar, why, sizeof(why));
+    return rc == 0 ? 0 : fail(a, rc, path, why);
+}
+
+const char *sym_archive_error(const struct sym_archive *a)
+{
+    return a->error[0] != '\0' ? a->error : sym_error_text(0);
+}
+
+static bool is_open(const struct sym_archive *a)
+{
+    return a->folder >= 0 || a->tar != NULL;
 }
 
 void sym_archive_free(struct sym_archive *a)
@@ -182,6 +195,9 @@ int sym_archive_open_file(const struct sym_archive *a, const char *name, int *fd
 {
     enum sym_miss miss;
     int error;
+    *fd = -1;
+    if (!is_open(a))
+        return SYM_ERR_MISUSE;
     int rc = symint_archive_open_regular(a, name, fd, &miss, &error);
     errno = error;
     if (rc != 0 || *fd >= 0)
@@ -224,14 +240,10 @@ static int compare_listed(const void *a, const void *b)
 
 static int add_listed(struct listing *l, const char *name, bool is_folder)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 32 : l->capacity * 2;
-        struct listed *items = realloc(l->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return SYM_ERR_NOMEM;
-        l->items = items;
-        l->capacity = capacity;
-    }
+    struct listed *items = symint_grow(l->items, l->count, &l->capacity, sizeof(*items), 32);
+    if (items == NULL)
+        return SYM_ERR_NOMEM;
+    l->items = items;
     char *copy = strdup(name);
     if (copy == NULL)
         return SYM_ERR_NOMEM;
@@ -291,6 +303,8 @@ int sym_archive_list(const struct sym_archive *a, const char *folder, sym_archiv
                      void *user)
 {
     struct listing l = {0};
+    if (!is_open(a))
+        return SYM_ERR_MISUSE;
     if (a->tar != NULL)
         return symint_tar_list(&a->tar->index, folder, fn, user);
     int rc = read_folder(a->folder, folder, &l);

@@ -5,9 +5,6 @@
 
 #include "spool/sym.h"
 
-/* As sym_archive_open; what is wrong is told in `why`, without the path. */
-int symint_archive_open(const char *path, struct sym_archive **out, char *why, size_t room);
-
 /* The path that the archive was opened with. */
 const char *symint_archive_path(const struct sym_archive *a);
 

@@ -3,6 +3,7 @@
  * kernel is. */
 #include "boot.h"
 
+#include "elf.h"
 #include "openfile.h"
 
 #include <stdlib.h>
@@ -94,34 +95,6 @@ enum symint_boot symint_boot_compare(const struct sym_capture *capture,
 
 /* ---- the running kernel ---- */
 
-/* The GNU build id among ELF notes in the machine's own byte order: name size, descriptor size,
- * type, then name and descriptor, each filled up to 4 bytes. NULL: there is none. */
-static const uint8_t *find_build_id(const char *notes, size_t size, size_t *id_size)
-{
-    size_t at = 0;
-    while (size - at >= 12) {
-        uint32_t name_size;
-        uint32_t data_size;
-        uint32_t type;
-        memcpy(&name_size, notes + at, 4);
-        memcpy(&data_size, notes + at + 4, 4);
-        memcpy(&type, notes + at + 8, 4);
-        uint64_t data = at + 12 + (((uint64_t)name_size + 3) & ~UINT64_C(3));
-        uint64_t next = data + (((uint64_t)data_size + 3) & ~UINT64_C(3));
-        if (data + data_size > size)
-            return NULL;
-        if (type == 3 && name_size == 4 && data_size > 0 &&
-            memcmp(notes + at + 12, "GNU", 4) == 0) {
-            *id_size = data_size;
-            return (const uint8_t *)notes + data;
-        }
-        if (next >= size)
-            return NULL;
-        at = (size_t)next;
-    }
-    return NULL;
-}
-
 bool symint_boot_other_kernel(const struct symint_system *system, const char *release,
                               const uint8_t *build_id, size_t build_id_size, const char **what)
 {
@@ -139,7 +112,9 @@ bool symint_boot_other_kernel(const struct symint_system *system, const char *re
     if (!other && build_id != NULL && build_id_size > 0) {
         char *notes = symint_read_small(system->notes, &size);
         size_t id_size;
-        const uint8_t *id = notes != NULL ? find_build_id(notes, size, &id_size) : NULL;
+        const uint8_t *id =
+            notes != NULL ? symint_note_build_id((const uint8_t *)notes, size, 4, false, &id_size)
+                          : NULL;
         other =
             id != NULL && (id_size != build_id_size || memcmp(id, build_id, build_id_size) != 0);
         free(notes);

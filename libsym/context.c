@@ -135,19 +135,22 @@ static int copy_folders(struct sym_context *c, struct sym_options *o)
 /* Opens all of symbol_dirs. */
 static int open_archives(struct sym_context *c, const struct sym_options *o)
 {
-    char why[400];
     close_archives(c); /* of a call that failed */
     c->archives = calloc(o->symbol_dir_count + 1, sizeof(*c->archives));
     if (c->archives == NULL)
         return symint_fail_plain(c, SYM_ERR_NOMEM);
     c->search.archives = (const struct sym_archive *const *)c->archives;
     for (size_t i = 0; i < o->symbol_dir_count; i++) {
-        int rc = symint_archive_open(o->symbol_dirs[i], &c->archives[i], why, sizeof(why));
-        if (rc == SYM_ERR_NOMEM)
-            return symint_fail_plain(c, rc);
-        if (rc != 0)
-            return symint_fail(c, rc, "%.200s: %s", o->symbol_dirs[i], why);
-        c->search.archive_count++;
+        struct sym_archive *a = sym_archive_new();
+        if (a == NULL)
+            return symint_fail_plain(c, SYM_ERR_NOMEM);
+        int rc = sym_archive_open(a, o->symbol_dirs[i]);
+        if (rc != 0) {
+            symint_fail(c, rc, "%s", sym_archive_error(a));
+            sym_archive_free(a);
+            return rc;
+        }
+        c->archives[c->search.archive_count++] = a;
     }
     return 0;
 }

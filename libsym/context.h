@@ -56,7 +56,6 @@ struct sym_context {
     struct symint_answer *answers;
     size_t answer_count;
     size_t answer_capacity; /* a power of two or 0 */
-    uint64_t answer_hits;
 
     struct sym_frame *native_frames; /* the callback's, reused */
     size_t native_capacity;

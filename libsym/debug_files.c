@@ -8,15 +8,15 @@
 
 #include "debug_paths.h"
 #include "debuginfod.h"
+#include "dwarf_cursor.h"
 #include "elf_private.h"
 #include "locate.h"
 #include "openfile.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,22 +74,55 @@ int symint_debug_file_open(struct symint_root root, char *path, struct symint_de
         rc = SYM_ERR_NOMEM;
     if (rc != 0 || out->fd < 0) {
         *why = error != 0 ? strerror(error) : sym_miss_text(*miss);
+        errno = error;
         return rc;
     }
-    return symint_debug_file_read(out, miss, why);
+    rc = symint_debug_file_read(out, miss, why);
+    errno = 0;
+    return rc;
+}
+
+int symint_debug_file_again(const struct symint_debug_file *from, struct symint_debug_file *out)
+{
+    enum sym_miss miss;
+    const char *why;
+    *out = (struct symint_debug_file){.fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0),
+                                      .archive = from->archive};
+    if (out->fd < 0) /* too many are open: as good as no memory for one more */
+        return SYM_ERR_NOMEM;
+    out->path = strdup(from->path);
+    out->root = from->root != NULL ? strdup(from->root) : NULL;
+    int rc = SYM_ERR_NOMEM;
+    if (out->path != NULL && (from->root == NULL || out->root != NULL))
+        rc = symint_debug_file_read(out, &miss, &why);
+    if (rc != 0 || out->elf == NULL || miss != SYM_MISS_NONE)
+        symint_debug_file_close(out);
+    return rc;
 }
 
 /* ---- a search ---- */
 
-/* What makes a file the one that is looked for. NULL: it is; else what is wrong with it (static). */
-typedef const char *check_fn(const struct symint_debug_file *f, const void *wanted);
+/* What a file says of its supplementary file. */
+struct supplement {
+    char *name;        /* malloc'ed */
+    const uint8_t *id; /* in the same memory */
+    size_t id_size;
+};
+
+struct file_search;
+
+/* Whether a file is the one that is looked for. 1: it is, and may have been taken; 0 with *why (static) telling what is
+ * wrong with it; SYM_ERR_NOMEM. */
+typedef int check_fn(const struct file_search *s, struct symint_debug_file *f, const char **why);
 
 struct file_search {
     struct symint_arena *arena;
     const struct symint_search_options *options;
     const struct symint_debug_file *from;
     check_fn *check;
-    const void *wanted; /* for check */
+    const struct supplement *wanted; /* for check: a supplementary file, ... */
+    symint_take_split_fn *take;      /* ... or a split file */
+    void *user;
     bool tell_absence;
     struct symint_debug_file *out;
     const char *why;
@@ -101,13 +134,10 @@ static int tell(struct file_search *s, const char *format, ...)
 
 static int tell(struct file_search *s, const char *format, ...)
 {
-    char text[8192];
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(text, sizeof(text), format, arguments);
+    s->why = symint_arena_print(s->arena, format, arguments);
     va_end(arguments);
-    size_t size = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
-    s->why = symint_arena_copy(s->arena, text, size);
     return s->why == NULL ? SYM_ERR_NOMEM : 0;
 }
 
@@ -127,16 +157,18 @@ static int tell_candidate(struct file_search *s, const struct symint_debug_file 
 static int consider(struct file_search *s, struct symint_debug_file *f, struct symint_root root,
                     enum sym_miss miss, const char *why)
 {
+    int rc = 0;
     if (f->elf != NULL && miss == SYM_MISS_NONE) {
-        why = s->check(f, s->wanted);
-        if (why == NULL) {
+        rc = s->check(s, f, &why);
+        if (rc == 1) {
             *s->out = *f;
             s->why = "";
             return 1;
         }
         miss = SYM_MISS_BUILD_ID;
     }
-    int rc = tell_candidate(s, f, root, miss, why);
+    if (rc == 0)
+        rc = tell_candidate(s, f, root, miss, why);
     symint_debug_file_close(f);
     return rc;
 }
@@ -190,13 +222,6 @@ static int try_archives(struct file_search *s, const char *name, const char *end
 
 /* ---- supplementary files ---- */
 
-/* What a file says of its supplementary file. */
-struct supplement {
-    char *name;        /* malloc'ed */
-    const uint8_t *id; /* in the same memory */
-    size_t id_size;
-};
-
 /* .gnu_debugaltlink: a path, NUL, the build id. False: damaged. */
 static bool parse_alt_link(uint8_t *bytes, size_t size, struct supplement *out)
 {
@@ -214,29 +239,17 @@ static bool parse_alt_link(uint8_t *bytes, size_t size, struct supplement *out)
 static bool parse_sup(const struct symint_elf *e, const uint8_t *bytes, size_t size,
                       struct supplement *out, bool *is_supplement)
 {
-    size_t at = 3;
-    uint64_t length = 0;
-    if (size < at || get16(e, bytes) != 5)
+    struct symint_cursor c = {.at = bytes, .end = bytes + size, .swap = e->swap};
+    size_t name_size;
+    if (cursor_u16(&c) != 5)
         return false;
-    const uint8_t *nul = memchr(bytes + at, 0, size - at);
-    if (nul == NULL)
+    *is_supplement = cursor_u8(&c) != 0;
+    const char *name = cursor_text(&c, &name_size);
+    uint64_t id_size = cursor_uleb(&c);
+    if (c.failed || name == NULL || id_size > cursor_left(&c))
         return false;
-    *is_supplement = bytes[2] != 0;
-    out->name = (char *)(uintptr_t)(bytes + at);
-    at = (size_t)(nul + 1 - bytes);
-    for (unsigned shift = 0; at < size; shift += 7) {
-        uint8_t byte = bytes[at++];
-        if (shift < 28)
-            length |= (uint64_t)(byte & 0x7f) << shift;
-        else if ((byte & 0x7f) != 0)
-            return false;
-        if ((byte & 0x80) == 0) {
-            out->id = bytes + at;
-            out->id_size = (size_t)length;
-            return length <= size - at;
-        }
-    }
-    return false;
+    *out = (struct supplement){(char *)(uintptr_t)name, c.at, (size_t)id_size};
+    return true;
 }
 
 /* Reads a section that is small if it is what it should be. 0 with *bytes NULL: it is not. */
@@ -291,15 +304,15 @@ static bool has_checksum(const struct symint_debug_file *f, const struct supplem
     return same;
 }
 
-static const char *check_supplement(const struct symint_debug_file *f, const void *wanted)
+static int check_supplement(const struct file_search *s, struct symint_debug_file *f,
+                            const char **why)
 {
-    const struct supplement *w = wanted;
+    const struct supplement *w = s->wanted;
     size_t size;
     const uint8_t *id = symint_elf_build_id(f->elf, &size);
-    if ((size == w->id_size && memcmp(id, w->id, size) == 0) || has_checksum(f, w))
-        return NULL;
-    return size > 0 ? "its build id is not the one that the debug file names"
+    *why = size > 0 ? "its build id is not the one that the debug file names"
                     : "it has no build id, and the debug file names one";
+    return (size == w->id_size && memcmp(id, w->id, size) == 0) || has_checksum(f, w);
 }
 
 /* Where the last part of a path leads as a symbolic link: the new path, malloc'ed; NULL: it is
@@ -432,20 +445,20 @@ int symint_find_supplementary(struct symint_arena *arena,
 
 /* ---- packages and split files ---- */
 
-static const char *check_package(const struct symint_debug_file *f, const void *wanted)
+static int check_package(const struct file_search *s, struct symint_debug_file *f, const char **why)
 {
-    (void)wanted;
-    return symint_elf_section(f->elf, ".debug_cu_index") != NULL ? NULL
-                                                                 : "it has no .debug_cu_index";
+    (void)s;
+    *why = "it has no .debug_cu_index";
+    return symint_elf_section(f->elf, ".debug_cu_index") != NULL;
 }
 
-static const char *check_split(const struct symint_debug_file *f, const void *wanted)
+static int check_split(const struct file_search *s, struct symint_debug_file *f, const char **why)
 {
-    (void)wanted;
+    *why = "it has no .debug_info.dwo";
     return symint_elf_section(f->elf, ".debug_info.dwo") != NULL ||
                    symint_elf_section(f->elf, ".zdebug_info.dwo") != NULL
-               ? NULL
-               : "it has no .debug_info.dwo";
+               ? s->take(s->user, f, why)
+               : 0;
 }
 
 /* FILE.dwp, also for FILE.debug. */
@@ -494,21 +507,23 @@ int symint_find_package(struct symint_arena *arena, const struct symint_search_o
 
 int symint_find_split(struct symint_arena *arena, const struct symint_search_options *options,
                       const struct symint_debug_file *from, const char *program,
-                      const char *comp_dir, const char *dwo_name, struct symint_debug_file *out,
-                      const char **why)
+                      const char *comp_dir, const char *dwo_name, symint_take_split_fn *take,
+                      void *user, const char **why)
 {
+    struct symint_debug_file taken = {.fd = -1}; /* nothing is left of it */
     struct file_search s = {.arena = arena,
                             .options = options,
                             .from = from,
                             .check = check_split,
+                            .take = take,
+                            .user = user,
                             .tell_absence = true,
-                            .out = out,
+                            .out = &taken,
                             .why = ""};
     const char *beside = program != NULL ? program : from->path;
     const char *base = base_name(dwo_name);
     struct symint_root root = symint_debug_file_root(from);
     int rc;
-    *out = (struct symint_debug_file){.fd = -1};
     if (!is_usable_name(dwo_name) || (comp_dir != NULL && strnlen(comp_dir, PATH_MAX) == PATH_MAX))
         rc = tell(&s, "%s%s: it names a split file by a path that is empty or too long",
                   symint_shown_root(from->root), from->path);

@@ -52,14 +52,10 @@ static void drop(struct symint_windows *w, struct debug_window *item)
 
 static struct debug_window *add(struct symint_windows *w)
 {
-    if (w->count == w->capacity) {
-        size_t capacity = w->capacity == 0 ? 16 : w->capacity * 2;
-        struct debug_window *items = realloc(w->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return NULL;
-        w->items = items;
-        w->capacity = capacity;
-    }
+    struct debug_window *items = symint_grow(w->items, w->count, &w->capacity, sizeof(*items), 16);
+    if (items == NULL)
+        return NULL;
+    w->items = items;
     w->items[w->count] = (struct debug_window){0};
     return &w->items[w->count++];
 }

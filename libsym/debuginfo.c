@@ -49,18 +49,19 @@ bool symint_debug_link_read(const struct symint_elf *e, struct symint_debug_link
 }
 
 /* A sparse file can claim any size. No debug file is this large, and reading that much takes a
- * minute already; nor is one nearly all holes, however well the file system packs it. */
+ * minute already; nor is one nearly all holes. */
 #define MAX_CRC_BYTES ((off_t)64 * 1024 * 1024 * 1024)
-#define LARGE_FILE ((off_t)64 * 1024 * 1024)
-#define MAX_PACKING 16
 #define CRC_PIECE_BYTES 65536 /* larger reads gain nothing */
 
 bool symint_file_crc32(int fd, uint32_t *out)
 {
     uint8_t piece[CRC_PIECE_BYTES];
     struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_size > MAX_CRC_BYTES ||
-        (st.st_size > LARGE_FILE && st.st_size / MAX_PACKING / 512 > st.st_blocks))
+    if (fstat(fd, &st) != 0 || st.st_size < 0 || st.st_size > MAX_CRC_BYTES)
+        return false;
+    /* One without any block has no header to be found by, either. */
+    struct symint_input all = {.stored_bytes = st.st_blocks > 0 ? (uint64_t)st.st_blocks * 512 : 1};
+    if (symint_elf_is_hole(&all, (uint64_t)st.st_size))
         return false;
     uLong crc = crc32(0, NULL, 0);
     /* To the size it has now: a file that grows as fast as it is read has no end. */

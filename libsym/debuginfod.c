@@ -8,6 +8,7 @@
 #include "debuginfod.h"
 
 #include "spool/sym.h"
+#include "strtab.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -177,14 +178,11 @@ static struct known_id *find_known(struct symint_debuginfod *d, const uint8_t *i
 
 static struct known_id *add_known(struct symint_debuginfod *d, const uint8_t *id, size_t size)
 {
-    if (d->known_count == d->known_capacity) {
-        size_t capacity = d->known_capacity == 0 ? 16 : d->known_capacity * 2;
-        struct known_id *known = realloc(d->known, capacity * sizeof(*known));
-        if (known == NULL)
-            return NULL;
-        d->known = known;
-        d->known_capacity = capacity;
-    }
+    struct known_id *known =
+        symint_grow(d->known, d->known_count, &d->known_capacity, sizeof(*known), 16);
+    if (known == NULL)
+        return NULL;
+    d->known = known;
     struct known_id *k = &d->known[d->known_count];
     *k = (struct known_id){.id = malloc(size), .size = size, .why = ""};
     if (k->id == NULL)

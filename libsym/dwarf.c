@@ -7,10 +7,9 @@
 
 #include "dwarf_numbers.h"
 #include "dwarf_private.h"
+#include "words.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +27,14 @@ static bool lacks_memory(const struct symint_dwarf *d)
 
 int symint_dwarf_note(struct symint_dwarf *d, const char *format, ...)
 {
-    char text[4096];
     if (lacks_memory(d)) /* which is all that is wrong */
         return SYM_ERR_NOMEM;
     if (d->detail[0] != '\0')
         return 0;
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(text, sizeof(text), format, arguments);
+    const char *kept = symint_arena_print(d->arena, format, arguments);
     va_end(arguments);
-    size_t size = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
-    const char *kept = symint_arena_copy(d->arena, text, size);
     if (kept == NULL)
         return SYM_ERR_NOMEM;
     d->detail = kept;

@@ -3,6 +3,7 @@
 #include "dwarf_abbrev.h"
 
 #include "dwarf_numbers.h"
+#include "strtab.h"
 
 #include <stdlib.h>
 
@@ -104,57 +105,47 @@ static uint8_t kind_of(uint64_t tag)
 
 struct growing {
     struct abbrev_table *table;
-    uint32_t abbrev_room, attribute_room, attribute_count;
-    uint32_t step_room, step_count, constant_room, constant_count;
+    uint32_t attribute_count, step_count, constant_count;
+    size_t abbrev_room, attribute_room, step_room, constant_room;
 };
 
-/* Makes room for one more of something. */
-static bool grow(void **items, uint32_t count, uint32_t *room, size_t size)
-{
-    if (count < *room)
-        return true;
-    if (*room > UINT32_MAX / 4)
-        return false;
-    uint32_t more = *room == 0 ? 128 : *room * 2;
-    void *grown = realloc(*items, more * size);
-    if (grown == NULL)
-        return false;
-    *items = grown;
-    *room = more;
-    return true;
-}
+#define FIRST_ROOM 128 /* of each */
 
 static bool add_step(struct growing *g, struct abbrev *a, uint32_t fixed, uint16_t form)
 {
-    void *steps = g->table->steps;
-    bool room = grow(&steps, g->step_count, &g->step_room, sizeof(struct abbrev_step));
+    struct abbrev_step *steps =
+        symint_grow(g->table->steps, g->step_count, &g->step_room, sizeof(*steps), FIRST_ROOM);
+    if (steps == NULL)
+        return false;
     g->table->steps = steps;
-    if (room) {
-        g->table->steps[g->step_count++] =
-            (struct abbrev_step){.fixed = (uint16_t)fixed, .form = form};
-        a->step_count++;
-    }
-    return room;
+    steps[g->step_count++] = (struct abbrev_step){.fixed = (uint16_t)fixed, .form = form};
+    a->step_count++;
+    return true;
 }
 
 static bool add_attribute(struct growing *g, struct abbrev_attribute attribute)
 {
-    void *attributes = g->table->attributes;
-    bool room = grow(&attributes, g->attribute_count, &g->attribute_room, sizeof(attribute));
-    g->table->attributes = attributes;
-    if (room)
-        g->table->attributes[g->attribute_count++] = attribute;
-    return room;
+    if (g->attribute_count == g->attribute_room) { /* seldom, and there are very many of them */
+        struct abbrev_attribute *attributes =
+            symint_grow(g->table->attributes, g->attribute_count, &g->attribute_room,
+                        sizeof(*attributes), FIRST_ROOM);
+        if (attributes == NULL)
+            return false;
+        g->table->attributes = attributes;
+    }
+    g->table->attributes[g->attribute_count++] = attribute;
+    return true;
 }
 
 static bool add_constant(struct growing *g, int64_t constant)
 {
-    void *constants = g->table->constants;
-    bool room = grow(&constants, g->constant_count, &g->constant_room, sizeof(constant));
+    int64_t *constants = symint_grow(g->table->constants, g->constant_count, &g->constant_room,
+                                     sizeof(*constants), FIRST_ROOM);
+    if (constants == NULL)
+        return false;
     g->table->constants = constants;
-    if (room)
-        g->table->constants[g->constant_count++] = constant;
-    return room;
+    constants[g->constant_count++] = constant;
+    return true;
 }
 
 /* ---- parsing ---- */
@@ -220,11 +211,11 @@ static enum parsed parse_one(struct growing *g, struct symint_cursor *c,
                        .step = g->step_count,
                        .sibling_at = ABBREV_NO_SIBLING,
                        .children = cursor_u8(c) != 0};
-    void *abbrevs = t->abbrevs;
-    bool room = grow(&abbrevs, t->count, &g->abbrev_room, sizeof(a));
-    t->abbrevs = abbrevs;
-    if (!room)
+    struct abbrev *abbrevs =
+        symint_grow(t->abbrevs, t->count, &g->abbrev_room, sizeof(a), FIRST_ROOM);
+    if (abbrevs == NULL)
         return PARSED_NOMEM;
+    t->abbrevs = abbrevs;
     enum parsed parsed = parse_attributes(g, c, shape, &a);
     t->dense &= code == (uint64_t)t->count + 1;
     t->abbrevs[t->count++] = a;

@@ -28,14 +28,10 @@ struct found {
 
 static int add_found(struct found *f, const struct symint_code_range *r, uint32_t owner)
 {
-    if (f->count == f->capacity) {
-        size_t capacity = f->capacity == 0 ? 64 : f->capacity * 2;
-        struct found_range *items = realloc(f->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return SYM_ERR_NOMEM;
-        f->items = items;
-        f->capacity = capacity;
-    }
+    struct found_range *items = symint_grow(f->items, f->count, &f->capacity, sizeof(*items), 64);
+    if (items == NULL)
+        return SYM_ERR_NOMEM;
+    f->items = items;
     f->unsorted |= f->count > 0 && r->start < f->items[f->count - 1].start;
     f->items[f->count++] = (struct found_range){.start = r->start, .end = r->end, .owner = owner};
     return 0;
@@ -211,7 +207,8 @@ static int read_ranges(struct walk *w, const struct seen *seen)
 
 struct function_list {
     uint32_t *entries;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     struct found found;
 };
 
@@ -223,14 +220,10 @@ static int add_function(struct walk *w, struct function_list *l, const struct ab
     int rc = read_ranges(w, &seen);
     if (rc != 0 || w->ranges.count == 0)
         return rc;
-    if (l->count == l->capacity) {
-        uint32_t capacity = l->capacity == 0 ? 64 : l->capacity * 2;
-        uint32_t *entries = realloc(l->entries, capacity * sizeof(*entries));
-        if (entries == NULL)
-            return SYM_ERR_NOMEM;
-        l->entries = entries;
-        l->capacity = capacity;
-    }
+    uint32_t *entries = symint_grow(l->entries, l->count, &l->capacity, sizeof(*entries), 64);
+    if (entries == NULL)
+        return SYM_ERR_NOMEM;
+    l->entries = entries;
     l->entries[l->count] = entry;
     for (size_t i = 0; i < w->ranges.count && rc == 0; i++)
         rc = add_found(&l->found, &w->ranges.ranges[i], l->count);
@@ -399,14 +392,11 @@ struct growing_tree {
 static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, const struct seen *seen)
 {
     struct function_scratch *s = g->scratch;
-    if (g->node_count == s->node_capacity) {
-        uint32_t capacity = s->node_capacity == 0 ? 256 : s->node_capacity * 2;
-        struct function_node *nodes = realloc(s->nodes, capacity * sizeof(*nodes));
-        if (nodes == NULL)
-            return SYM_ERR_NOMEM;
-        s->nodes = nodes;
-        s->node_capacity = capacity;
-    }
+    struct function_node *nodes =
+        symint_grow(s->nodes, g->node_count, &s->node_capacity, sizeof(*nodes), 256);
+    if (nodes == NULL)
+        return SYM_ERR_NOMEM;
+    s->nodes = nodes;
     s->nodes[g->node_count] = (struct function_node){
         .entry = entry,
         .parent = g->open_count > 0 ? s->open[g->open_count - 1].node : FUNCTION_NO_NODE,
@@ -430,14 +420,11 @@ static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, cons
 static int open_node(struct growing_tree *g, uint64_t depth, uint32_t node)
 {
     struct function_scratch *s = g->scratch;
-    if (g->open_count == s->open_capacity) {
-        size_t capacity = s->open_capacity == 0 ? 64 : s->open_capacity * 2;
-        struct open_node *open = realloc(s->open, capacity * sizeof(*open));
-        if (open == NULL)
-            return SYM_ERR_NOMEM;
-        s->open = open;
-        s->open_capacity = capacity;
-    }
+    struct open_node *open =
+        symint_grow(s->open, g->open_count, &s->open_capacity, sizeof(*open), 64);
+    if (open == NULL)
+        return SYM_ERR_NOMEM;
+    s->open = open;
     s->open[g->open_count++] = (struct open_node){.depth = depth, .node = node};
     return 0;
 }

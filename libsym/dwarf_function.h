@@ -51,7 +51,7 @@ struct found_range;
 struct open_node;
 struct function_scratch {
     struct function_node *nodes;
-    uint32_t node_capacity;
+    size_t node_capacity;
     struct found_range *found;
     size_t found_capacity;
     struct open_node *open;

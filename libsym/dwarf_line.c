@@ -69,18 +69,13 @@ struct run {
 static bool grow(struct run *r, void **array, uint32_t count, size_t *capacity, size_t first,
                  size_t item_size)
 {
-    if (count < *capacity)
-        return true;
-    size_t more = *capacity == 0 ? first : *capacity * 2;
-    void *larger = count < UINT32_MAX / 2 && more <= SIZE_MAX / item_size
-                       ? realloc(*array, more * item_size)
-                       : NULL;
+    void *larger =
+        count < UINT32_MAX / 2 ? symint_grow(*array, count, capacity, item_size, first) : NULL;
     if (larger == NULL) {
         r->status = SYM_ERR_NOMEM;
         return false;
     }
     *array = larger;
-    *capacity = more;
     return true;
 }
 

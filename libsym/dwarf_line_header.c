@@ -46,22 +46,10 @@ struct column {
     uint16_t content, form;
 };
 
-/* Room for one more. NULL: there is no memory. */
-static void *grow(void *array, size_t count, size_t *capacity, size_t item_size)
-{
-    if (count < *capacity)
-        return array;
-    size_t more = *capacity == 0 ? 8 : *capacity * 2;
-    void *larger = more <= SIZE_MAX / item_size ? realloc(array, more * item_size) : NULL;
-    if (larger != NULL)
-        *capacity = more;
-    return larger;
-}
-
 static int add_directory(struct symint_line_table *t, const struct line_name *name)
 {
     struct line_names *d = &t->directories;
-    struct line_name *at = grow(d->at, d->count, &d->capacity, sizeof(*at));
+    struct line_name *at = symint_grow(d->at, d->count, &d->capacity, sizeof(*at), 8);
     if (at == NULL)
         return SYM_ERR_NOMEM;
     d->at = at;
@@ -72,7 +60,7 @@ static int add_directory(struct symint_line_table *t, const struct line_name *na
 static int add_file(struct symint_line_table *t, const struct line_name *name)
 {
     struct line_files *f = &t->files;
-    struct line_file *at = grow(f->at, f->count, &f->capacity, sizeof(*at));
+    struct line_file *at = symint_grow(f->at, f->count, &f->capacity, sizeof(*at), 8);
     if (at == NULL)
         return SYM_ERR_NOMEM;
     f->at = at;

@@ -171,14 +171,11 @@ struct scopes {
 
 static int add_scope(struct name_outline *o, const struct name_scope *scope)
 {
-    if (o->count == o->capacity) {
-        uint32_t capacity = o->capacity == 0 ? 256 : o->capacity * 2;
-        struct name_scope *scopes = realloc(o->scopes, capacity * sizeof(*scopes));
-        if (scopes == NULL)
-            return SYM_ERR_NOMEM;
-        o->scopes = scopes;
-        o->capacity = capacity;
-    }
+    struct name_scope *scopes =
+        symint_grow(o->scopes, o->count, &o->capacity, sizeof(*scopes), 256);
+    if (scopes == NULL)
+        return SYM_ERR_NOMEM;
+    o->scopes = scopes;
     o->scopes[o->count++] = *scope;
     return 0;
 }
@@ -249,16 +246,12 @@ static int read_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint32_t fro
         depth++;
         if (!is_scope || rc != 0)
             continue;
-        if (open_count == open_capacity) {
-            size_t capacity = open_capacity == 0 ? 16 : open_capacity * 2;
-            uint64_t *grown = realloc(depths, capacity * sizeof(*grown));
-            if (grown == NULL) {
-                rc = SYM_ERR_NOMEM;
-                break;
-            }
-            depths = grown;
-            open_capacity = capacity;
+        uint64_t *grown = symint_grow(depths, open_count, &open_capacity, sizeof(*grown), 16);
+        if (grown == NULL) {
+            rc = SYM_ERR_NOMEM;
+            break;
         }
+        depths = grown;
         depths[open_count++] = depth;
         open = o->count - 1;
     }

@@ -32,7 +32,8 @@ struct name_outline {
     uint64_t offset;
     bool built;
     struct name_scope *scopes; /* ascending start */
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
 };
 
 /* Names by entry, which stay until all are freed. Starts as {0}. */

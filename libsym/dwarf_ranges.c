@@ -14,14 +14,11 @@ void symint_ranges_free(struct range_list *l)
 
 int symint_ranges_add(struct range_list *l, uint64_t start, uint64_t end)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 16 : l->capacity * 2;
-        struct symint_code_range *ranges = realloc(l->ranges, capacity * sizeof(*ranges));
-        if (ranges == NULL)
-            return SYM_ERR_NOMEM;
-        l->ranges = ranges;
-        l->capacity = capacity;
-    }
+    struct symint_code_range *ranges =
+        symint_grow(l->ranges, l->count, &l->capacity, sizeof(*ranges), 16);
+    if (ranges == NULL)
+        return SYM_ERR_NOMEM;
+    l->ranges = ranges;
     l->ranges[l->count++] = (struct symint_code_range){start, end};
     return 0;
 }

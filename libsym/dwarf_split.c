@@ -69,6 +69,9 @@ struct dwarf_file *symint_dwarf_alt(struct dwarf_file *f, int *rc)
 /* ---- packages ---- */
 
 #define MAX_COLUMNS 16
+/* Slots that are looked at for an id. Of a table that is filled to two thirds, as DWARF wants it, some 30 at most; one
+ * that is full, and long, would be gone through for each unit. */
+#define MAX_TRIES 1024
 
 /* A number of the index. False: outside. */
 static bool index_u32(struct dwarf_file *f, uint64_t at, uint32_t *out)
@@ -118,7 +121,7 @@ static bool find_row(struct dwarf_file *f, uint64_t id, struct package_row *row)
     uint32_t step = ((uint32_t)(id >> 32) & mask) | 1;
     uint32_t number = 0;
     uint32_t at = (uint32_t)id & mask;
-    for (uint32_t tries = 0; tries < slots; tries++, at = (at + step) & mask) {
+    for (uint32_t tries = 0; tries < slots && tries < MAX_TRIES; tries++, at = (at + step) & mask) {
         uint64_t here;
         if (!index_u64(f, 16 + (uint64_t)at * 8, &here) ||
             !index_u32(f, numbers + (uint64_t)at * 4, &number) || number == 0)
@@ -220,49 +223,61 @@ static int find_unit(struct symint_dwarf *d, struct dwarf_file *f, struct dwarf_
     return rc;
 }
 
+struct taking {
+    struct symint_dwarf *d;
+    struct dwarf_unit *skeleton;
+    struct dwarf_unit *unit; /* the result */
+};
+
+/* Takes a split file if the skeleton's unit is in it: one of that name may be of another build. */
+static int take_split(void *user, struct symint_debug_file *candidate, const char **why)
+{
+    struct taking *t = user;
+    struct symint_dwarf *d = t->d;
+    struct dwarf_unit *u = NULL;
+    struct dwarf_file *f = calloc(1, sizeof(*f));
+    if (f == NULL)
+        return SYM_ERR_NOMEM;
+    int rc = symint_dwarf_file_open(d, f, candidate, FILE_SPLIT + t->skeleton->number, true);
+    f->alt_tried = true;
+    if (rc == 0)
+        rc = find_unit(d, f, t->skeleton, &u);
+    symint_roots_done(f);
+    d->no_memory |= f->sections.no_memory;
+    if (rc == 0 && u != NULL)
+        rc = symint_units_add(f, u);
+    if (rc == 0 && u != NULL) {
+        d->split_open++;
+        t->unit = u;
+        return 1;
+    }
+    if (u != NULL) {
+        symint_unit_leave(u);
+        free(u);
+    }
+    *why = f->sections.why != NULL && f->sections.why[0] != '\0'
+               ? f->sections.why
+               : "it is not the split file that was built with the program";
+    if (rc == 0 && d->no_memory) /* which may be all that is wrong */
+        rc = SYM_ERR_NOMEM;
+    *candidate = f->file;
+    f->file = (struct symint_debug_file){.fd = -1};
+    symint_dwarf_file_close(f);
+    free(f);
+    return rc;
+}
+
 static int open_split(struct symint_dwarf *d, struct dwarf_unit *skeleton, struct dwarf_unit **out)
 {
-    struct symint_debug_file found = {.fd = -1};
+    struct taking t = {.d = d, .skeleton = skeleton};
     const char *why = "";
     *out = NULL;
     if (skeleton->dwo_name == NULL)
         return 0;
     int rc = symint_find_split(d->arena, d->options, &d->main.file, d->program, skeleton->comp_dir,
-                               skeleton->dwo_name, &found, &why);
-    if (rc != 0)
-        return rc;
-    if (found.elf == NULL)
-        return why[0] != '\0' ? symint_dwarf_note(d, "%s", why) : 0;
-    struct dwarf_file *f = calloc(1, sizeof(*f));
-    if (f == NULL) {
-        symint_debug_file_close(&found);
-        return SYM_ERR_NOMEM;
-    }
-    rc = symint_dwarf_file_open(d, f, &found, FILE_SPLIT + skeleton->number, true);
-    f->alt_tried = true;
-    if (rc == 0)
-        rc = find_unit(d, f, skeleton, out);
-    symint_roots_done(f);
-    d->no_memory |= f->sections.no_memory;
-    if (*out != NULL) {
-        rc = symint_units_add(f, *out);
-        if (rc == 0) {
-            d->split_open++;
-            return 0;
-        }
-        symint_unit_leave(*out);
-        free(*out);
-        *out = NULL;
-    } else if (rc == 0) {
-        rc = symint_dwarf_note_sections(d, f);
-        if (rc == 0)
-            rc = symint_dwarf_note(d,
-                                   "%s%s: it is not the split file that was built with the program",
-                                   symint_debug_file_archive(&f->file), f->file.path);
-    }
-    symint_dwarf_file_close(f);
-    free(f);
-    return rc;
+                               skeleton->dwo_name, take_split, &t, &why);
+    *out = t.unit;
+    return rc == 0 && why[0] != '\0' ? symint_dwarf_note(d, "%s", why) : rc;
 }
 
 struct dwarf_unit *symint_dwarf_full(struct symint_dwarf *d, struct dwarf_unit *skeleton, int *rc)

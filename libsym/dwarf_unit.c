@@ -74,14 +74,11 @@ int symint_unit_read(struct dwarf_file *f, struct dwarf_file *main, uint64_t off
 
 int symint_units_add(struct dwarf_file *f, struct dwarf_unit *u)
 {
-    if (f->unit_count == f->unit_capacity) {
-        uint32_t capacity = f->unit_capacity == 0 ? 64 : f->unit_capacity * 2;
-        struct dwarf_unit **units = realloc(f->units, capacity * sizeof(struct dwarf_unit *));
-        if (units == NULL)
-            return SYM_ERR_NOMEM;
-        f->units = units;
-        f->unit_capacity = capacity;
-    }
+    struct dwarf_unit **units =
+        symint_grow(f->units, f->unit_count, &f->unit_capacity, sizeof(*units), 64);
+    if (units == NULL)
+        return SYM_ERR_NOMEM;
+    f->units = units;
     u->number = f->unit_count;
     f->units[f->unit_count++] = u;
     return 0;

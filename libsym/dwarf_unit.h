@@ -23,7 +23,8 @@ struct dwarf_file {
     struct dwarf_file *alt; /* the supplementary file; NULL: none, or not looked for yet */
     bool alt_tried;
     struct dwarf_unit **units; /* ascending offset */
-    uint32_t unit_count, unit_capacity;
+    uint32_t unit_count;
+    size_t unit_capacity;
     uint32_t number;                  /* for keys: files of one program are told apart by it */
     struct abbrev_table *abbrevs[64]; /* in use, by offset */
     struct abbrev_table *roots[64];   /* up to the abbreviation of a root, by offset */

@@ -80,30 +80,32 @@ int symint_elf_load(const struct symint_input *in, uint64_t offset, uint64_t siz
 
 /* ---- opening ---- */
 
-/* Looks for the build id among the notes in a piece of the file. */
-static void find_build_id(struct symint_elf *e, const uint8_t *notes, uint64_t size, uint64_t align)
+/* A note is the sizes of its name and its descriptor, its type, and these two, each filled up. */
+const uint8_t *symint_note_build_id(const uint8_t *notes, uint64_t size, uint64_t align, bool swap,
+                                    size_t *id_size)
 {
-    align = align == 8 ? 8 : 4;
+    const struct symint_elf order = {.swap = swap};
     uint64_t at = 0;
+    align = align == 8 ? 8 : 4;
     while (size - at >= 12) {
         const uint8_t *note = notes + at;
-        uint64_t name_size = get32(e, note);
-        uint64_t desc_size = get32(e, note + 4);
-        uint32_t type = get32(e, note + 8);
+        uint64_t name_size = get32(&order, note);
+        uint64_t desc_size = get32(&order, note + 4);
+        uint32_t type = get32(&order, note + 8);
         uint64_t desc = at + 12 + (name_size + align - 1) / align * align;
         if (desc > size || desc_size > size - desc)
-            return;
+            return NULL;
         if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(note + 12, "GNU", 4) == 0 &&
             desc_size > 0 && desc_size <= SYMINT_MAX_BUILD_ID) {
-            memcpy(e->build_id, notes + desc, (size_t)desc_size);
-            e->build_id_size = (size_t)desc_size;
-            return;
+            *id_size = (size_t)desc_size;
+            return notes + desc;
         }
         uint64_t next = desc + (desc_size + align - 1) / align * align;
         if (next > size)
-            return;
+            return NULL;
         at = next;
     }
+    return NULL;
 }
 
 static int read_notes(struct symint_elf *e, uint64_t offset, uint64_t size, uint64_t align,
@@ -117,8 +119,10 @@ static int read_notes(struct symint_elf *e, uint64_t offset, uint64_t size, uint
     int rc = symint_elf_load(&e->input, offset, size, &notes, &miss);
     if (rc != 0)
         return rc;
-    if (notes != NULL)
-        find_build_id(e, notes, size, align);
+    const uint8_t *id =
+        notes != NULL ? symint_note_build_id(notes, size, align, e->swap, &e->build_id_size) : NULL;
+    if (id != NULL)
+        memcpy(e->build_id, id, e->build_id_size);
     free(notes);
     return 0;
 }

@@ -14,6 +14,8 @@ struct symint_input {
     uint64_t stored_bytes; /* that the file takes on the disk; 0: not known */
 };
 
+#define SYMINT_MAX_BUILD_ID 64 /* bytes; what is longer is none */
+
 struct symint_elf;
 
 /* Reads headers, segments and build id. 0 with *out set, or *out NULL and *miss and *why
@@ -22,6 +24,11 @@ struct symint_elf;
 int symint_elf_open(const struct symint_input *input, struct symint_elf **out, enum sym_miss *miss,
                     const char **why);
 void symint_elf_free(struct symint_elf *e);
+
+/* The build id among ELF notes in memory, of SYMINT_MAX_BUILD_ID bytes at most; NULL: there is none. `align`: of the
+ * notes, 8 or else 4; `swap`: they are not in the machine's byte order. */
+const uint8_t *symint_note_build_id(const uint8_t *notes, uint64_t size, uint64_t align, bool swap,
+                                    size_t *id_size);
 
 /* The build id; NULL and size 0 when the file has none. */
 const uint8_t *symint_elf_build_id(const struct symint_elf *e, size_t *size);

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define SYMINT_MAX_BUILD_ID 64
-
 struct segment {
     uint64_t offset;
     uint64_t size; /* in the file */

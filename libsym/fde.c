@@ -11,6 +11,7 @@
  */
 #include "fde.h"
 
+#include "dwarf_cursor.h"
 #include "elf_private.h"
 #include "segments.h"
 #include "strtab.h"
@@ -114,23 +115,11 @@ static bool skip(struct cursor *c, size_t size)
     return true;
 }
 
-/* More than ten bytes make no 64-bit number. */
 static bool take_leb(struct cursor *c, bool is_signed, uint64_t *value)
 {
-    *value = 0;
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        if (left(c) == 0)
-            return false;
-        uint8_t byte = *c->at;
-        skip(c, 1);
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if ((byte & 0x80) != 0)
-            continue;
-        if (is_signed && (byte & 0x40) != 0 && shift + 7 < 64)
-            *value |= UINT64_MAX << (shift + 7);
-        return true;
-    }
-    return false;
+    struct symint_cursor number = {.at = c->at, .end = c->end};
+    *value = is_signed ? (uint64_t)cursor_sleb(&number) : cursor_uleb(&number);
+    return !number.failed && skip(c, (size_t)(number.at - c->at));
 }
 
 static bool take(struct cursor *c, uint8_t format, uint64_t *value)

@@ -327,11 +327,10 @@ static uint64_t image_end(const struct bounds *b, const struct symint_kernel_sym
     return 0;
 }
 
-/* Owners whose every symbol is an image of its own: the next one may be anywhere. */
-static bool is_scattered(const struct symint_kernel_symbol *s)
+bool symint_kernel_is_scattered(const char *owner, size_t owner_size)
 {
-    return (s->owner_size == 5 && memcmp(s->owner, "[bpf]", 5) == 0) ||
-           has_prefix(s->owner, s->owner_size, "[__builtin__");
+    return (owner_size == 5 && memcmp(owner, "[bpf]", 5) == 0) ||
+           has_prefix(owner, owner_size, "[__builtin__");
 }
 
 /* Where entry i ends. */
@@ -345,7 +344,7 @@ static uint64_t entry_end(const struct symint_kernel *k, size_t i, const struct 
     if (next != NULL && e->owned && next->owned) {
         struct symint_kernel_symbol t = symint_kernel_symbol(k, next);
         if (s.owner_size == t.owner_size && memcmp(s.owner, t.owner, s.owner_size) == 0 &&
-            !is_scattered(&s))
+            !symint_kernel_is_scattered(s.owner, s.owner_size))
             return next->start;
     }
     uint64_t end = image_end(b, &s);

@@ -60,6 +60,9 @@ bool symint_kernel_after(const struct symint_kernel *k, uint64_t address,
 struct symint_kernel_symbol symint_kernel_symbol(const struct symint_kernel *k,
                                                  const struct symint_kernel_entry *e);
 
+/* Whether each symbol of an owner is an image of its own, so that the next one may be anywhere and does not limit it. */
+bool symint_kernel_is_scattered(const char *owner, size_t owner_size);
+
 /* Whether a range is of the kernel proper: `[kernel.kallsyms]_text`, `.../vmlinux`. */
 bool symint_is_kernel_range(const struct sym_kernel_range *r);
 

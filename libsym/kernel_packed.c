@@ -6,6 +6,7 @@
 #include "kernel_packed.h"
 
 #include "archive.h"
+#include "words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +57,6 @@ void symint_kernel_packed_tell(struct sym_context *c)
         else
             snprintf(detail + used, room - (size_t)used, " and %zu more of them", set->count - 1);
     }
-    if (set->damaged_count > 0) {
-        size_t used = strlen(detail);
-        snprintf(detail + used, room - used, "%s%s", used > 0 ? "; " : "", set->detail);
-    }
+    if (set->damaged_count > 0)
+        symint_append(detail, room, "%s", set->detail);
 }

@@ -7,9 +7,9 @@
 #include "openfile.h"
 #include "sysmap.h"
 #include "vmlinux.h"
+#include "words.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,23 +72,6 @@ static int load_running(struct symint_kernel *k, const struct sym_kernel *kernel
     return rc == SYM_ERR_NOMEM ? rc : 0;
 }
 
-/* Adds a sentence to a text of that room. */
-static void tell(char *text, size_t room, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void tell(char *text, size_t room, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list arguments;
-    if (used > 0 && used + 2 < room) {
-        memcpy(text + used, "; ", 3);
-        used += 2;
-    }
-    va_start(arguments, format);
-    vsnprintf(text + used, room - used, format, arguments);
-    va_end(arguments);
-}
-
 /* Those of an archive, which is as good as naming them. 1: they are used; 0, and why they cannot be is told;
  * SYM_ERR_NOMEM. */
 static int try_archived(struct symint_kernel *k, const struct sym_archive *archive,
@@ -108,12 +91,12 @@ static int try_archived(struct symint_kernel *k, const struct sym_archive *archi
     }
     symint_kernel_free(k);
     *k = (struct symint_kernel){0};
-    tell(said, room, "%.300s/%s: %s", symint_archive_path(archive), name,
-         rc == SYM_ERR_FORMAT  ? "no line of it is a kernel symbol"
-         : rc == SYM_ERR_LIMIT ? sym_error_text(rc)
-         : error != 0          ? strerror(error)
-         : fd < 0              ? sym_miss_text(miss)
-                               : sym_kernel_state_text(state));
+    symint_append(said, room, "%.300s/%s: %s", symint_archive_path(archive), name,
+                  rc == SYM_ERR_FORMAT  ? "no line of it is a kernel symbol"
+                  : rc == SYM_ERR_LIMIT ? sym_error_text(rc)
+                  : error != 0          ? strerror(error)
+                  : fd < 0              ? sym_miss_text(miss)
+                                        : sym_kernel_state_text(state));
     return 0;
 }
 
@@ -162,7 +145,7 @@ static int load_map(struct symint_kernel *k, const struct sym_kernel *kernel,
         symint_kernel_free(k);
         *k = map;
     } else if (map.detail[0] != '\0') {
-        tell(k->detail, sizeof(k->detail), "%s", map.detail);
+        symint_append(k->detail, sizeof(k->detail), "%s", map.detail);
     }
     return 0;
 }
@@ -178,14 +161,15 @@ static int place_vmlinux(const struct symint_kernel *k, struct symint_vmlinux *v
     if (rc != 0)
         return rc;
     if (v->detail[0] != '\0')
-        tell(said, room, "%s", v->detail);
+        symint_append(said, room, "%s", v->detail);
     if (v->elf != NULL && v->placed)
-        tell(said, room, "%.400s: shifted by 0x%llx, %s%s", v->path, (unsigned long long)v->shift,
-             how, v->unverified ? "; no build id was recorded to check it" : "");
+        symint_append(said, room, "%.400s: shifted by 0x%llx, %s%s", v->path,
+                      (unsigned long long)v->shift, how,
+                      v->unverified ? "; no build id was recorded to check it" : "");
     else if (v->elf != NULL)
-        tell(said, room, "%.400s: %s", v->path, how);
+        symint_append(said, room, "%.400s: %s", v->path, how);
     if (v->placed && *state != SYM_KERNEL_OK) {
-        tell(said, room, "modules have no names: %s", sym_kernel_state_text(*state));
+        symint_append(said, room, "modules have no names: %s", sym_kernel_state_text(*state));
         *state = SYM_KERNEL_OK;
     }
     return 0;
@@ -213,7 +197,7 @@ int symint_kernel_load(struct symint_kernel *k, struct symint_vmlinux *v,
         *state = SYM_KERNEL_UNKNOWN_SHIFT;
     if (said[0] != '\0') {
         if (k->detail[0] != '\0')
-            tell(said, sizeof(said), "%s", k->detail);
+            symint_append(said, sizeof(said), "%s", k->detail);
         memcpy(k->detail, said, sizeof(said));
     }
     return 0;

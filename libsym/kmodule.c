@@ -9,7 +9,7 @@
 
 #include "debug_paths.h"
 #include "elf_private.h"
-#include "kernel_elf.h"
+#include "kernel_names.h"
 #include "kmodule_tree.h"
 #include "segments.h"
 
@@ -43,7 +43,7 @@ static void forget(struct symint_kmodule *f)
 {
     symint_dwarf_free(f->dwarf);
     if (f->file.path != NULL)
-        symint_kernel_elf_close(&f->file);
+        symint_debug_file_close(&f->file);
     symint_kernel_names_free(&f->names);
     free(f->by_name);
     f->dwarf = NULL;
@@ -65,9 +65,7 @@ void symint_kmodules_free(struct symint_kmodules *m)
 void symint_kmodules_begin(struct symint_kmodules *m, const char *release,
                            uint64_t dwarf_limit_bytes)
 {
-    bool good = release != NULL && strlen(release) < sizeof(m->release) &&
-                strchr(release, '/') == NULL && strstr(release, "..") == NULL;
-    if (!good)
+    if (!symint_is_release(release))
         release = "";
     if (strcmp(m->release, release) != 0)
         symint_kmodules_free(m);
@@ -99,14 +97,11 @@ static int add_file(void *user, const char *path, const char *name, size_t name_
     struct symint_kmodules *m = a->m;
     if (m->count >= MAX_FILES)
         return 0;
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity == 0 ? 64 : m->capacity * 2;
-        struct symint_kmodule *files = realloc(m->files, capacity * sizeof(*files));
-        if (files == NULL)
-            return SYM_ERR_NOMEM;
-        m->files = files;
-        m->capacity = capacity;
-    }
+    struct symint_kmodule *files =
+        symint_grow(m->files, m->count, &m->capacity, sizeof(*files), 64);
+    if (files == NULL)
+        return SYM_ERR_NOMEM;
+    m->files = files;
     struct symint_kmodule f = {.name = module_name(name, name_size),
                                .path = strdup(path),
                                .root = a->root,
@@ -133,19 +128,16 @@ static int compare_files(const void *a, const void *b)
 /* Lists the modules of the release: those of the debug folders first. */
 static int walk_trees(struct symint_kmodules *m, const struct symint_search_options *options)
 {
-    static const char *const standard[] = {"/usr/lib/debug"};
-    bool named = options->debug_dir_count > 0;
-    const char *const *dirs = named ? options->debug_dirs : standard;
-    size_t count = named ? options->debug_dir_count : 1;
     struct adding inside = {m, symint_in_folder(options->sysroot), false};
     struct adding ours = {m, symint_in_folder(NULL), false};
     char folder[4096];
+    const char *dir;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        int n = snprintf(folder, sizeof(folder), "%s/lib/modules/%s", dirs[i], m->release);
+    for (size_t i = 0; rc == 0 && (dir = symint_debug_dir(options, i)) != NULL; i++) {
+        int n = snprintf(folder, sizeof(folder), "%s/lib/modules/%s", dir, m->release);
         if (n < 0 || n >= (int)sizeof(folder))
             continue;
-        if (options->sysroot != NULL && dirs[i][0] == '/')
+        if (options->sysroot != NULL && dir[0] == '/')
             rc = symint_kmodule_walk(options->sysroot, folder, add_file, &inside);
         if (rc == 0)
             rc = symint_kmodule_walk(NULL, folder, add_file, &ours);
@@ -195,7 +187,7 @@ static int check_module(const struct symint_kmodules *m, struct symint_kmodule *
     const uint8_t *id = symint_elf_build_id(e, &size);
     bool same = build_id_size > 0 && size == build_id_size && memcmp(id, build_id, size) == 0;
     *good = false;
-    if (!symint_kernel_elf_is_relocatable(e) || (build_id_size > 0 && !same))
+    if (!e->relocatable || (build_id_size > 0 && !same))
         return 0;
     int rc = read_modinfo(e, "name", value, sizeof(value), &found);
     for (char *p = value; rc == 0 && found && *p != '\0'; p++)
@@ -212,14 +204,6 @@ static int check_module(const struct symint_kmodules *m, struct symint_kmodule *
     return 0;
 }
 
-static uint64_t hash_name(const char *name, size_t size)
-{
-    uint64_t h = size;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ (unsigned char)name[i]) * 0x100000001b3u;
-    return symint_mix(h);
-}
-
 /* Its functions by the hash of their names. */
 static int index_names(struct symint_kmodule *f)
 {
@@ -232,9 +216,9 @@ static int index_names(struct symint_kmodule *f)
         return SYM_ERR_NOMEM;
     for (uint64_t i = 1; i < f->names.count; i++)
         if (symint_kernel_names_at(&f->names, i, &n) && n.code)
-            f->by_name[f->by_name_count++] =
-                (struct symint_pair){.key = hash_name(n.name, strnlen(n.name, SYMINT_MAX_NAME)),
-                                     .value = (uint32_t)i};
+            f->by_name[f->by_name_count++] = (struct symint_pair){
+                .key = symint_kernel_name_hash(n.name, strnlen(n.name, SYMINT_MAX_NAME)),
+                .value = (uint32_t)i};
     return symint_sort_pairs(f->by_name, f->by_name_count);
 }
 
@@ -246,16 +230,16 @@ static int open_module(struct symint_kmodules *m, struct symint_kmodule *f,
     struct symint_debug_file dwarf = {.fd = -1};
     enum sym_miss miss;
     const char *why;
-    int error;
     bool good = false;
     f->tried = true;
-    int rc = symint_kernel_elf_open(f->root, f->path, &f->file, &miss, &why, &error);
-    if (rc == 0 && f->file.elf != NULL && symint_kernel_elf_has_dwarf(f->file.elf))
+    int rc = symint_debug_file_open(f->root, strdup(f->path), &f->file, &miss, &why);
+    if (rc == 0 && f->file.elf != NULL && miss == SYM_MISS_NONE &&
+        symint_elf_has_debug_info(f->file.elf))
         rc = check_module(m, f, build_id, build_id_size, &good);
     if (rc == 0 && good)
         rc = index_names(f);
     if (rc == 0 && f->by_name_count > 0)
-        rc = symint_kernel_elf_again(&f->file, &dwarf);
+        rc = symint_debug_file_again(&f->file, &dwarf);
     if (rc == 0 && dwarf.elf != NULL)
         rc = symint_dwarf_open(options, arena, &dwarf, f->path, 0, &f->dwarf);
     if (rc != 0 || f->dwarf == NULL)
@@ -272,7 +256,7 @@ static int open_module(struct symint_kmodules *m, struct symint_kmodule *f,
 static uint64_t find_function(const struct symint_kmodule *f,
                               const struct symint_kernel_symbol *symbol, uint64_t distance)
 {
-    uint64_t hash = hash_name(symbol->name, symbol->name_size);
+    uint64_t hash = symint_kernel_name_hash(symbol->name, symbol->name_size);
     uint64_t extent = symbol->end - symbol->start;
     uint64_t any = 0;
     uint64_t filling = 0;

@@ -3,6 +3,7 @@
 #ifndef SYMINT_KMODULE_H
 #define SYMINT_KMODULE_H
 
+#include "debug_paths.h"
 #include "dwarf.h"
 #include "kernel.h"
 #include "locate.h"
@@ -10,7 +11,7 @@
 struct symint_kmodule;
 
 struct symint_kmodules {
-    char release[256]; /* "": not recorded, no module is looked for */
+    char release[SYMINT_MAX_RELEASE + 1]; /* "": not recorded, no module is looked for */
     bool walked;
     struct symint_kmodule *files; /* by name, then in the order in which they are tried */
     size_t count;

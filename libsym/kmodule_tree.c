@@ -4,6 +4,7 @@
 
 #include "openfile.h"
 #include "spool/sym.h"
+#include "strtab.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,14 +33,10 @@ static int push(struct walk *w, const char *path)
 {
     if (w->count >= MAX_FOLDERS)
         return 0;
-    if (w->count == w->capacity) {
-        size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
-        char **folders = realloc(w->folders, capacity * sizeof(*folders));
-        if (folders == NULL)
-            return SYM_ERR_NOMEM;
-        w->folders = folders;
-        w->capacity = capacity;
-    }
+    char **folders = symint_grow(w->folders, w->count, &w->capacity, sizeof(*folders), 64);
+    if (folders == NULL)
+        return SYM_ERR_NOMEM;
+    w->folders = folders;
     char *copy = strdup(path);
     if (copy == NULL)
         return SYM_ERR_NOMEM;

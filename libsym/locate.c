@@ -11,8 +11,6 @@
 #include "live.h"
 
 #include <link.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -20,19 +18,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static const char deleted[] = " (deleted)";
-
 /* ---- words ---- */
 
 int symint_search_detail(struct symint_search *s, const char *format, ...)
 {
-    char text[8192];
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(text, sizeof(text), format, arguments);
+    s->out->detail = symint_arena_print(s->arena, format, arguments);
     va_end(arguments);
-    size_t size = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
-    s->out->detail = symint_arena_copy(s->arena, text, size);
     return s->out->detail == NULL ? SYM_ERR_NOMEM : 0;
 }
 
@@ -248,7 +241,7 @@ static int try_deleted_since(struct symint_search *s)
 {
     if (s->wanted->live_pid <= 0)
         return 0;
-    char *link = symint_join("%s%s", s->wanted->path, deleted);
+    char *link = symint_join("%s%s", s->wanted->path, SYMINT_DELETED);
     int rc = link == NULL ? SYM_ERR_NOMEM : try_held(s, link);
     free(link);
     return rc;
@@ -258,7 +251,7 @@ static int try_deleted_since(struct symint_search *s)
 static int search_path(struct symint_search *s)
 {
     const struct symint_wanted *w = s->wanted;
-    size_t suffix = sizeof(deleted) - 1;
+    size_t size = symint_without_deleted(w->path, w->path_size);
     s->outside = s->root_unknown;
     int rc = try_binary(s, symint_in_folder(s->root), strdup(w->path));
     s->outside = false;
@@ -271,7 +264,7 @@ static int search_path(struct symint_search *s)
     }
     if (rc != 0)
         return rc;
-    if (w->path_size <= suffix || memcmp(w->path + w->path_size - suffix, deleted, suffix) != 0)
+    if (size == w->path_size)
         return try_deleted_since(s);
     if (w->live_pid > 0)
         rc = try_held(s, w->path);
@@ -279,7 +272,7 @@ static int search_path(struct symint_search *s)
         return rc;
     /* Whatever has its name today is only it when the build id says so. */
     if (w->build_id_size > 0)
-        return try_binary(s, symint_in_folder(s->root), strndup(w->path, w->path_size - suffix));
+        return try_binary(s, symint_in_folder(s->root), strndup(w->path, size));
     if (s->out->miss != SYM_MISS_NO_FILE)
         return 0;
     return symint_search_detail(
@@ -332,15 +325,11 @@ static char *program_beside(const struct symint_search *s, const struct symint_d
 {
     const char *path = s->binary.elf != NULL ? s->binary.path : s->wanted->path;
     const char *root = s->binary.elf != NULL ? s->binary.root : s->root;
-    size_t size = strlen(path);
-    size_t suffix = sizeof(deleted) - 1;
     /* What an archive has beside its debug files is called as the program is. */
     if (path[0] == '[' || (info->archive == NULL &&
                            strcmp(symint_shown_root(root), symint_shown_root(info->root)) != 0))
         return NULL;
-    if (size > suffix && strcmp(path + size - suffix, deleted) == 0)
-        size -= suffix;
-    return strndup(path, size);
+    return strndup(path, symint_without_deleted(path, strlen(path)));
 }
 
 /* Opens the debug information, if there is some. The index is built. */

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char deleted[] = " (deleted)";
-
 #define SHARED_ROOT UINT64_MAX /* no process has this root */
 #define DWARF_SHARE 4          /* one file's debug information may take this part of all memory */
 
@@ -22,12 +20,6 @@ static bool has_prefix(const char *p, size_t size, const char *prefix)
     return size >= n && memcmp(p, prefix, n) == 0;
 }
 
-static size_t without_deleted(const char *path, size_t size)
-{
-    size_t n = sizeof(deleted) - 1;
-    return size > n && memcmp(path + size - n, deleted, n) == 0 ? size - n : size;
-}
-
 const char *sym_display_path(const char *path, size_t path_size, size_t *size)
 {
     if (path == NULL) {
@@ -37,7 +29,7 @@ const char *sym_display_path(const char *path, size_t path_size, size_t *size)
     *size = path_size;
     if (has_prefix(path, path_size, "[") || has_prefix(path, path_size, "//anon"))
         return path;
-    size_t end = without_deleted(path, path_size);
+    size_t end = symint_without_deleted(path, path_size);
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
@@ -56,7 +48,7 @@ bool sym_is_anonymous_path(const char *path, size_t path_size)
     static const char *const begin[] = {"[anon", "[stack:", "/memfd:", "memfd:", "/SYSV", "//anon"};
     if (path == NULL)
         return true;
-    size_t size = without_deleted(path, path_size);
+    size_t size = symint_without_deleted(path, path_size);
     if (size == 0)
         return true;
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
@@ -176,14 +168,11 @@ static uint64_t file_hash(const struct symint_file *f)
 
 static int grow_files(struct symint_registry *r)
 {
-    if (r->file_count == r->file_capacity) {
-        uint32_t capacity = r->file_capacity == 0 ? 16 : r->file_capacity * 2;
-        struct symint_file **files = realloc(r->files, capacity * sizeof(*files));
-        if (files == NULL)
-            return SYM_ERR_NOMEM;
-        r->files = files;
-        r->file_capacity = capacity;
-    }
+    struct symint_file **files =
+        symint_grow(r->files, r->file_count, &r->file_capacity, sizeof(*files), 16);
+    if (files == NULL)
+        return SYM_ERR_NOMEM;
+    r->files = files;
     if (r->file_count >= r->slot_count / 4 * 3) {
         uint32_t slot_count = r->slot_count == 0 ? 64 : r->slot_count * 2;
         uint32_t *slots = calloc(slot_count, sizeof(*slots));
@@ -560,16 +549,11 @@ int symint_registry_add(struct symint_registry *r, struct symint_strings *s,
         return SYM_ERR_MISUSE;
     if (r->count >= SYM_NO_MODULE - 1)
         return SYM_ERR_LIMIT;
-    if (r->count == r->capacity) {
-        uint32_t capacity = r->capacity == 0               ? 64
-                            : r->capacity > UINT32_MAX / 2 ? UINT32_MAX
-                                                           : r->capacity * 2;
-        struct symint_module *modules = realloc(r->modules, capacity * sizeof(*modules));
-        if (modules == NULL)
-            return SYM_ERR_NOMEM;
-        r->modules = modules;
-        r->capacity = capacity;
-    }
+    struct symint_module *modules =
+        symint_grow(r->modules, r->count, &r->capacity, sizeof(*modules), 64);
+    if (modules == NULL)
+        return SYM_ERR_NOMEM;
+    r->modules = modules;
     struct symint_module *m = &r->modules[r->count];
     *m = (struct symint_module){
         .start = module->start,

@@ -65,10 +65,10 @@ struct symint_module {
 struct symint_registry {
     struct symint_module *modules;
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
     struct symint_file **files; /* in the arena */
     uint32_t file_count;
-    uint32_t file_capacity;
+    size_t file_capacity;
     uint32_t *slots;      /* file index + 1, 0: free */
     uint32_t slot_count;  /* a power of two or 0 */
     uint64_t table_bytes; /* of all images */

@@ -92,9 +92,9 @@ static int file_of_memory(const uint8_t *bytes, uint64_t size)
 
 /* Hands a file over, if there is one. */
 static int hand_over(struct symint_debug_file *f, enum sym_file_kind kind, struct sym_file *files,
-                     int *count)
+                     size_t capacity, int *count)
 {
-    if (f->elf == NULL)
+    if (f->elf == NULL || (size_t)*count == capacity)
         return 0;
     struct sym_file *out = &files[*count];
     size_t size;
@@ -120,12 +120,15 @@ static int hand_over(struct symint_debug_file *f, enum sym_file_kind kind, struc
     return 0;
 }
 
-int sym_module_files(struct sym_context *c, uint32_t handle, struct sym_file files[SYM_FILES_MAX])
+int sym_module_files(struct sym_context *c, uint32_t handle, struct sym_file *files,
+                     size_t capacity)
 {
     if (!c->open)
         return symint_fail(c, SYM_ERR_MISUSE, "the context is not open");
     if (handle >= c->registry.count)
         return symint_fail(c, SYM_ERR_MISUSE, "module %u of %u", handle, c->registry.count);
+    if (files == NULL && capacity > 0)
+        return symint_fail(c, SYM_ERR_MISUSE, "room for %zu files but no list of them", capacity);
     const struct symint_module *m = &c->registry.modules[handle];
     if (m->kernel || m->jit || m->anonymous || c->options.no_native || c->options.native != NULL)
         return 0; /* no file is asked */
@@ -133,13 +136,13 @@ int sym_module_files(struct sym_context *c, uint32_t handle, struct sym_file fil
     int count = 0;
     int rc = find_module_files(c, c->registry.files[m->file], &f);
     if (rc == 0)
-        rc = hand_over(&f.found.program, SYM_FILE_PROGRAM, files, &count);
+        rc = hand_over(&f.found.program, SYM_FILE_PROGRAM, files, capacity, &count);
     if (rc == 0)
-        rc = hand_over(&f.found.debug, SYM_FILE_DEBUG, files, &count);
+        rc = hand_over(&f.found.debug, SYM_FILE_DEBUG, files, capacity, &count);
     if (rc == 0)
-        rc = hand_over(&f.supplementary, SYM_FILE_SUPPLEMENTARY, files, &count);
+        rc = hand_over(&f.supplementary, SYM_FILE_SUPPLEMENTARY, files, capacity, &count);
     if (rc == 0)
-        rc = hand_over(&f.package, SYM_FILE_PACKAGE, files, &count);
+        rc = hand_over(&f.package, SYM_FILE_PACKAGE, files, capacity, &count);
     close_files(&f);
     if (rc == 0)
         return count;

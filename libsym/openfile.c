@@ -323,3 +323,29 @@ int symint_read_all(int fd, size_t limit, char **data, size_t *size)
     *size = used;
     return 0;
 }
+
+/* ---- temporary files ---- */
+
+const char *symint_temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && folder[0] != '\0' ? folder : "/tmp";
+}
+
+int symint_temporary_file(void)
+{
+    const char *folder = symint_temporary_folder();
+    char path[4096];
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    int n = snprintf(path, sizeof(path), "%s/spooltools-XXXXXX", folder);
+    if (n < 0 || n >= (int)sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening and reading files: regular files only, and inside the sysroot. */
+/* Opening and reading files: regular files only, and inside the sysroot. Temporary ones. */
 #ifndef SYMINT_OPENFILE_H
 #define SYMINT_OPENFILE_H
 
@@ -31,5 +31,10 @@ int symint_open_inside(int root, const char *path, bool by_hand);
 /* Reads a descriptor to its end into malloc'ed memory with a NUL behind. 0; SYM_ERR_NOMEM;
  * SYM_ERR_LIMIT; SYM_ERR_IO with errno set. */
 int symint_read_all(int fd, size_t limit, char **data, size_t *size);
+
+/* TMPDIR, else /tmp. */
+const char *symint_temporary_folder(void);
+/* A file there that has no name. -1 with errno. */
+int symint_temporary_file(void);
 
 #endif

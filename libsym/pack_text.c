@@ -36,14 +36,10 @@ struct lines {
 
 static int add_line(struct lines *l, const struct line *line)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 256 : l->capacity * 2;
-        struct line *grown = realloc(l->items, capacity * sizeof(*grown));
-        if (grown == NULL)
-            return SYM_ERR_NOMEM;
-        l->items = grown;
-        l->capacity = capacity;
-    }
+    struct line *grown = symint_grow(l->items, l->count, &l->capacity, sizeof(*grown), 256);
+    if (grown == NULL)
+        return SYM_ERR_NOMEM;
+    l->items = grown;
     l->items[l->count++] = *line;
     return 0;
 }
@@ -195,15 +191,6 @@ static int add_continuations(struct lines *lines, const struct answer *answers, 
     return rc == 0 ? sort_lines(lines) : rc;
 }
 
-/* Owners whose lines do not limit each other: see kernel.c. */
-static bool is_scattered(const struct line *l)
-{
-    static const char builtin[] = "[__builtin__";
-    return same_text(l->owner, l->owner_size, "[bpf]", 5) ||
-           (l->owner_size >= sizeof(builtin) - 1 &&
-            memcmp(l->owner, builtin, sizeof(builtin) - 1) == 0);
-}
-
 /* Whether one of the addresses is in [start, end). */
 static bool any_between(const struct symint_pair *addresses, size_t count, uint64_t start,
                         uint64_t end)
@@ -235,7 +222,8 @@ static int add_ends(struct lines *lines, const struct symint_pair *addresses, si
             at++;
         const struct line *l = &lines->items[at];
         const struct line *next = at + 1 < sorted ? l + 1 : NULL;
-        bool limited = next != NULL && same_owner(l, next) && !is_scattered(l);
+        bool limited = next != NULL && same_owner(l, next) &&
+                       !symint_kernel_is_scattered(l->owner, l->owner_size);
         uint64_t reach = (a->extent_end | (PAGE - 1)) + 1; /* 0: behind the last page */
         if (next != NULL && next->start < reach)
             reach = next->start;

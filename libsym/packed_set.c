@@ -34,14 +34,10 @@ static int gather(void *user, const char *name, bool is_folder)
     struct names *n = user;
     if (is_folder || (!ends_in(name, ".lines") && !ends_in(name, ".names")))
         return 0;
-    if (n->count == n->capacity) {
-        size_t capacity = n->capacity == 0 ? 16 : n->capacity * 2;
-        char **items = realloc(n->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return SYM_ERR_NOMEM;
-        n->items = items;
-        n->capacity = capacity;
-    }
+    char **items = symint_grow(n->items, n->count, &n->capacity, sizeof(*items), 16);
+    if (items == NULL)
+        return SYM_ERR_NOMEM;
+    n->items = items;
     n->items[n->count] = strdup(name);
     return n->items[n->count++] == NULL ? SYM_ERR_NOMEM : 0;
 }

@@ -61,7 +61,7 @@ struct symint_packer {
     struct packed_level *levels;
     struct packed_address *addresses;
     uint32_t symbol_count, extent_count, level_count, address_count;
-    uint32_t symbol_capacity, extent_capacity, level_capacity, address_capacity;
+    size_t symbol_capacity, extent_capacity, level_capacity, address_capacity;
     struct hashed symbol_slots, level_slots;
 };
 
@@ -111,18 +111,15 @@ void symint_packer_free(struct symint_packer *p)
 /* ---- gathering ---- */
 
 /* Rows with room for one more; without, the same rows and *rc tells why. */
-static void *make_room(void *rows, uint32_t count, uint32_t *capacity, size_t row_bytes, int *rc)
+static void *make_room(void *rows, uint32_t count, size_t *capacity, size_t row_bytes, int *rc)
 {
-    if (*rc != 0 || count < *capacity)
-        return rows;
-    uint32_t more = *capacity == 0 ? 256 : *capacity * 2;
-    void *grown = count < UINT32_MAX / 4 ? realloc(rows, more * row_bytes) : NULL;
-    if (grown == NULL) {
-        *rc = count < UINT32_MAX / 4 ? SYM_ERR_NOMEM : SYM_ERR_LIMIT;
-        return rows;
-    }
-    *capacity = more;
-    return grown;
+    if (*rc == 0 && count >= UINT32_MAX / 4)
+        *rc = SYM_ERR_LIMIT;
+    void *grown = *rc == 0 ? symint_grow(rows, count, capacity, row_bytes, 256) : rows;
+    if (grown != NULL)
+        return grown;
+    *rc = SYM_ERR_NOMEM;
+    return rows;
 }
 
 static uint64_t symbol_hash(const struct packed_symbol *s)

@@ -19,6 +19,7 @@
 #include "plt_walk.h"
 
 #include "spool/sym.h"
+#include "strtab.h"
 
 #include <elf.h>
 #include <stdbool.h>
@@ -29,16 +30,10 @@
 
 int symint_stub_add(struct symint_stub_list *l, const struct symint_stub *stub)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity == 0 ? 64 : l->capacity * 2;
-        if (capacity > SIZE_MAX / sizeof(*l->items))
-            return SYM_ERR_NOMEM;
-        struct symint_stub *items = realloc(l->items, capacity * sizeof(*items));
-        if (items == NULL)
-            return SYM_ERR_NOMEM;
-        l->items = items;
-        l->capacity = capacity;
-    }
+    struct symint_stub *items = symint_grow(l->items, l->count, &l->capacity, sizeof(*items), 64);
+    if (items == NULL)
+        return SYM_ERR_NOMEM;
+    l->items = items;
     l->items[l->count++] = *stub;
     return 0;
 }

@@ -223,15 +223,11 @@ int symint_process_get(struct sym_context *c, int32_t pid, const struct symint_p
         *out = c->processes.list[at];
         return 0;
     }
-    if (c->processes.count == c->processes.capacity) {
-        size_t capacity = c->processes.capacity == 0 ? 16 : c->processes.capacity * 2;
-        struct symint_process **processes =
-            realloc(c->processes.list, capacity * sizeof(*processes));
-        if (processes == NULL)
-            return SYM_ERR_NOMEM;
-        c->processes.list = processes;
-        c->processes.capacity = capacity;
-    }
+    struct symint_process **processes = symint_grow(c->processes.list, c->processes.count,
+                                                    &c->processes.capacity, sizeof(*processes), 16);
+    if (processes == NULL)
+        return SYM_ERR_NOMEM;
+    c->processes.list = processes;
     struct symint_process *p = symint_arena_alloc(&c->strings.arena, sizeof(*p));
     if (p == NULL)
         return SYM_ERR_NOMEM;

@@ -22,7 +22,7 @@
 enum answer_kind {
     ANSWER_FILE,    /* file, segment, rel */
     ANSWER_PACKED,  /* file, what of it is mapped, rel */
-    ANSWER_NATIVE,  /* file, rel */
+    ANSWER_NATIVE,  /* file, rel; of memory without a file: module, rel */
     ANSWER_JIT,     /* module, abs */
     ANSWER_PERF,    /* module or none, process, abs */
     ANSWER_KERNEL,  /* module or none, generation of the table, abs */
@@ -49,7 +49,7 @@ static size_t answer_slot(const struct sym_context *c, const struct symint_answe
 }
 
 /* Whether the answer was given before; then *key is all of it. */
-static bool recall(struct sym_context *c, struct symint_answer *key)
+static bool recall(const struct sym_context *c, struct symint_answer *key)
 {
     if (c->answer_count == 0)
         return false;
@@ -57,7 +57,6 @@ static bool recall(struct sym_context *c, struct symint_answer *key)
     if (c->answers[at].frames == NULL)
         return false;
     *key = c->answers[at];
-    c->answer_hits++;
     return true;
 }
 
@@ -505,15 +504,34 @@ static int call_native(struct lookup *l, const struct symint_file *file)
     }
 }
 
-/* miss: the reason to give when the callback has no answer. */
-static int answer_native(struct lookup *l, enum sym_miss miss)
+/* Remembers that the callback leaves this address to what comes behind it: an answer of no frames. */
+static int remember_pass(struct lookup *l)
+{
+    static const struct sym_frame none;
+    l->answer.frames = &none;
+    l->answer.count = 0;
+    return remember(l->c, &l->answer);
+}
+
+/* miss: the reason to give when the callback has no answer. *passed: whether it has left the address to others. */
+static int answer_native(struct lookup *l, enum sym_miss miss, bool *passed)
 {
     struct sym_context *c = l->c;
     const struct symint_file *file = c->registry.files[l->module->file];
-    l->answer = answer_key(ANSWER_NATIVE, l->module->file, (uint64_t)miss, l->query->rel);
-    if (recall(c, &l->answer))
+    /* Mappings of one file share answers. What no file names is another thing in each place and process. */
+    bool anonymous = l->module->anonymous;
+    l->answer = answer_key(ANSWER_NATIVE, anonymous ? l->who : l->module->file,
+                           (uint64_t)miss << 1 | anonymous, l->query->rel);
+    *passed = false;
+    if (recall(c, &l->answer)) {
+        *passed = l->answer.count == 0;
         return 0;
+    }
     int n = call_native(l, file);
+    if (n == SYM_NATIVE_PASS) {
+        *passed = true;
+        return remember_pass(l);
+    }
     if (n < 0)
         return n;
     if (n == 0) {
@@ -561,8 +579,12 @@ static int find_answer(struct lookup *l)
     }
     if (l->module == NULL)
         return answer_address(l, SYM_MISS_NO_MODULE);
-    if (c->options.native != NULL)
-        return answer_native(l, miss);
+    if (c->options.native != NULL) {
+        bool passed;
+        int rc = answer_native(l, miss, &passed);
+        if (rc != 0 || !passed)
+            return rc;
+    }
     return anonymous ? answer_address(l, miss) : answer_file(l);
 }
 
@@ -576,6 +598,7 @@ int sym_resolve(struct sym_context *c, const struct sym_query *query,
         before = *query;
         before.abs--;
         before.rel--;
+        before.return_address = false; /* for a native function, which is to look up what it sees */
         query = &before;
     }
     struct lookup l = {.c = c, .query = query, .who = query->module, .kernel = query->kernel};

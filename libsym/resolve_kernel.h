@@ -7,8 +7,9 @@
 #include "facts.h"
 
 /* What there is to know of an address but for KSYMBOL records, as a context with these options wants it (NULL: without
- * debug information); everything is in absolute terms. `module` is the recorded mapping, NULL: none. Packed symbols of less than `level` are asked only
- * where nothing else names the address. 1; 0: nothing names it; SYM_ERR_NOMEM. chain is valid until the next call. */
+ * debug information); everything is in absolute terms. `module` is the recorded mapping, NULL: none. Packed symbols of
+ * less than `level` are asked only where nothing else names the address. 1; 0: nothing names it; SYM_ERR_NOMEM. chain is
+ * valid until the next call. */
 int symint_kernel_facts(struct sym_context *c, uint64_t address, const struct symint_module *module,
                         const struct sym_options *options, enum sym_level level,
                         struct symint_facts *out);

@@ -78,6 +78,11 @@ void symint_segments_bounds(const struct symint_segments *s, uint64_t address, u
     *end = i + 1 < s->count ? s->start[i + 1] : UINT64_MAX;
 }
 
+size_t symint_segments_above(const struct symint_segments *s, uint64_t address)
+{
+    return s->count == 0 || address < s->start[0] ? 0 : find_segment(s, address) + 1;
+}
+
 int symint_sweep_start(struct symint_sweep *w, struct symint_segments *out, size_t ranges)
 {
     *w = (struct symint_sweep){.out = out};

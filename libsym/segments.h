@@ -25,6 +25,9 @@ uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address)
 void symint_segments_bounds(const struct symint_segments *s, uint64_t address, uint64_t *start,
                             uint64_t *end);
 
+/* The number of segments that begin at an address or below it: of the first one above. */
+size_t symint_segments_above(const struct symint_segments *s, uint64_t address);
+
 /* Builds segments from ranges that arrive in order of ascending start and, at one start,
  * descending end. At each address the range that arrived last among those that contain it owns
  * it: the latest start, then the shortest. */

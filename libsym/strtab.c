@@ -51,6 +51,15 @@ void *symint_settle(void *table, size_t size)
     return small;
 }
 
+void *symint_grow_now(void *items, size_t *capacity, size_t item_size, size_t first)
+{
+    size_t more = *capacity == 0 ? first : *capacity * 2;
+    void *grown = more <= SIZE_MAX / 2 / item_size ? realloc(items, more * item_size) : NULL;
+    if (grown != NULL)
+        *capacity = more;
+    return grown;
+}
+
 struct symint_chunk {
     struct symint_chunk *older;
     size_t mapped; /* bytes, 0: malloc'ed */

@@ -17,6 +17,15 @@ void *symint_scratch_alloc(size_t count, size_t item_size);
 /* Moves a scratch table of which `size` bytes are used to where it may stay. */
 void *symint_settle(void *table, size_t size);
 
+/* An array, malloc'ed or NULL, with room for one more item than `count`: itself, or a larger one in its place, with
+ * twice the room, `first` items at the beginning. NULL: out of memory, and the array stays. */
+void *symint_grow_now(void *items, size_t *capacity, size_t item_size, size_t first);
+static inline void *symint_grow(void *items, size_t count, size_t *capacity, size_t item_size,
+                                size_t first)
+{
+    return count < *capacity ? items : symint_grow_now(items, capacity, item_size, first);
+}
+
 struct symint_chunk;
 
 struct symint_arena {

@@ -281,22 +281,14 @@ static int compare_extents(const void *a, const void *b)
 static uint64_t limit_by_other(const struct symint_elf *e, const struct symint_segments *other,
                                uint64_t start)
 {
-    size_t low = 0;
-    size_t high = other->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (other->start[middle] <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    uint32_t owner = low > 0 ? other->owner[low - 1] : SYMINT_NO_OWNER;
+    size_t above = symint_segments_above(other, start);
+    uint32_t owner = above > 0 ? other->owner[above - 1] : SYMINT_NO_OWNER;
     if (owner != SYMINT_NO_OWNER && !e->entries[owner].sizeless)
         return 0;
-    while (low < other->count &&
-           (other->owner[low] == SYMINT_NO_OWNER || e->entries[other->owner[low]].start == start))
-        low++;
-    return low < other->count ? other->start[low] : UINT64_MAX;
+    while (above < other->count && (other->owner[above] == SYMINT_NO_OWNER ||
+                                    e->entries[other->owner[above]].start == start))
+        above++;
+    return above < other->count ? other->start[above] : UINT64_MAX;
 }
 
 /* What flattening a table looks at. */

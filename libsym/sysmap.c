@@ -6,6 +6,7 @@
  */
 #include "sysmap.h"
 
+#include "debug_paths.h"
 #include "kaslr.h"
 #include "openfile.h"
 
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #define MAX_MAP ((size_t)256 * 1024 * 1024)
-#define MAX_RELEASE 255
 
 /* ---- one file ---- */
 
@@ -92,13 +92,6 @@ int symint_sysmap_parse(struct symint_kernel *k, char *text, size_t size,
 
 /* ---- which file ---- */
 
-/* A release comes from the capture and becomes part of a path. */
-static bool is_release(const char *release)
-{
-    return release != NULL && release[0] != '\0' && strlen(release) <= MAX_RELEASE &&
-           strchr(release, '/') == NULL && strstr(release, "..") == NULL;
-}
-
 /* Tries one file. *state NONE: it is not there or no map. */
 static int try_file(struct symint_kernel *k, struct symint_root root, const char *path,
                     const struct sym_kernel *kernel, enum sym_kernel_state *state)
@@ -146,7 +139,7 @@ int symint_sysmap_load(struct symint_kernel *k, const struct sym_kernel *kernel,
     *state = SYM_KERNEL_NONE;
     if (kernel->needed_count == 0 || release == NULL)
         return 0;
-    if (!is_release(release)) {
+    if (!symint_is_release(release)) {
         snprintf(k->detail, sizeof(k->detail), "the recorded release is no name of one");
         return 0;
     }

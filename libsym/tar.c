@@ -8,14 +8,14 @@
  */
 #include "tar.h"
 
+#include "openfile.h"
 #include "spool/sym.h"
 #include "tarextension.h"
 #include "tarinput.h"
+#include "words.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,16 +64,9 @@ static void tell(struct parsing *p, const char *format, ...) __attribute__((form
 
 static void tell(struct parsing *p, const char *format, ...)
 {
-    char *text = p->t->fault;
-    size_t room = sizeof(p->t->fault);
-    size_t used = strlen(text);
     va_list arguments;
-    if (used > 0 && used + 2 < room) {
-        memcpy(text + used, "; ", 3);
-        used += 2;
-    }
     va_start(arguments, format);
-    vsnprintf(text + used, room - used, format, arguments);
+    symint_append_list(p->t->fault, sizeof(p->t->fault), format, arguments);
     va_end(arguments);
 }
 
@@ -452,30 +445,6 @@ static int parse(struct parsing *p, bool *is_tar)
 
 /* ---- for archive.c ---- */
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder != NULL && folder[0] != '\0' ? folder : "/tmp";
-}
-
-int symint_temporary_file(void)
-{
-    const char *folder = temporary_folder();
-    char path[4096];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    int n = snprintf(path, sizeof(path), "%s/spooltools-XXXXXX", folder);
-    if (n < 0 || n >= (int)sizeof(path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
 void symint_tar_free(struct symint_tar *t)
 {
     if (t == NULL)
@@ -512,7 +481,7 @@ int symint_tar_open(int fd, struct symint_tar **out, char *why, size_t room)
         rc = symint_tar_index_finish(&p.t->index, &dangling);
     int error = errno;
     if (rc == SYM_ERR_IO && p.no_room) {
-        snprintf(why, room, "temporary file in %s: %s", temporary_folder(), strerror(error));
+        snprintf(why, room, "temporary file in %s: %s", symint_temporary_folder(), strerror(error));
     } else if (rc == SYM_ERR_IO) {
         snprintf(why, room, "%s", strerror(error));
     } else if (rc == 0 && !is_tar && p.in.damage == NULL) {

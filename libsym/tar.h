@@ -21,7 +21,4 @@ void symint_tar_free(struct symint_tar *t);
 /* Where the bytes of its files are. */
 int symint_tar_data(const struct symint_tar *t);
 
-/* An unlinked file in TMPDIR, else /tmp. -1 with errno. */
-int symint_temporary_file(void);
-
 #endif

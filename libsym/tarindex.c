@@ -28,14 +28,11 @@ int symint_tar_index_add(struct symint_tar_index *x, const struct symint_tar_mem
     size_t link_size = m.link != NULL ? strlen(m.link) : 0;
     if (x->count == MAX_MEMBERS || x->name_bytes + name_size + link_size > MAX_NAME_BYTES)
         return SYM_ERR_LIMIT;
-    if (x->count == x->capacity) {
-        size_t capacity = x->capacity == 0 ? 16 : x->capacity * 2;
-        struct symint_tar_member *members = realloc(x->members, capacity * sizeof(*members));
-        if (members == NULL)
-            return SYM_ERR_NOMEM;
-        x->members = members;
-        x->capacity = capacity;
-    }
+    struct symint_tar_member *members =
+        symint_grow(x->members, x->count, &x->capacity, sizeof(*members), 16);
+    if (members == NULL)
+        return SYM_ERR_NOMEM;
+    x->members = members;
     m.order = (uint32_t)x->count;
     m.name = symint_arena_copy(&x->arena, m.name, name_size);
     if (m.link != NULL)

@@ -9,41 +9,23 @@
 #include "debug_paths.h"
 #include "elf_private.h"
 
-#include <stdarg.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_RELEASE 255
 
 struct search {
     struct symint_vmlinux *v;
     const struct symint_search_options *options;
     const struct sym_kernel *kernel;
     const char *release; /* NULL: not recorded, or it cannot be part of a path */
-    char id[2 * SYMINT_MAX_BUILD_ID + 1];
+    struct symint_hex id;
     struct symint_debug_file image; /* the first one that is right */
     struct symint_debug_file debug; /* one of the same build with what that lacks */
     bool finished;
 };
 
 /* ---- identity ---- */
-
-static void to_hex(const uint8_t *id, size_t size, char *text)
-{
-    text[0] = '\0';
-    for (size_t i = 0; i < size && i < SYMINT_MAX_BUILD_ID; i++)
-        snprintf(text + 2 * i, 3, "%02x", id[i]);
-}
-
-/* A release comes from the capture and becomes part of a path. */
-static const char *release_of(const struct sym_kernel *kernel)
-{
-    const char *r = kernel->release;
-    bool good = r != NULL && r[0] != '\0' && strlen(r) <= MAX_RELEASE && strchr(r, '/') == NULL &&
-                strstr(r, "..") == NULL;
-    return good ? r : NULL;
-}
 
 static bool has_symbols(const struct symint_debug_file *f)
 {
@@ -52,7 +34,7 @@ static bool has_symbols(const struct symint_debug_file *f)
 
 static bool has_dwarf(const struct symint_debug_file *f)
 {
-    return f->elf != NULL && symint_kernel_elf_has_dwarf(f->elf);
+    return f->elf != NULL && symint_elf_has_debug_info(f->elf);
 }
 
 static bool same_id(const struct symint_elf *e, const uint8_t *id, size_t id_size)
@@ -74,7 +56,7 @@ static void take(struct search *s, struct symint_debug_file *f)
         bool more =
             (!has_dwarf(&s->image) && has_dwarf(f)) || (!has_symbols(&s->image) && has_symbols(f));
         if (!more || !same_id(f->elf, id, size)) {
-            symint_kernel_elf_close(f);
+            symint_debug_file_close(f);
             return;
         }
         s->debug = *f;
@@ -87,35 +69,33 @@ static void take(struct search *s, struct symint_debug_file *f)
 
 /* ---- candidates ---- */
 
-static int try_path(struct search *s, struct symint_root root, const char *path)
+/* Tries a file, unless there is all that is wanted; takes path. */
+static int try_path(struct search *s, struct symint_root root, char *path)
 {
     struct symint_debug_file f;
     enum sym_miss miss;
     const char *why;
-    int error;
-    int rc = symint_kernel_elf_open(root, path, &f, &miss, &why, &error);
-    if (rc != 0 || f.elf == NULL)
-        return rc;
-    if (s->image.elf == NULL && !same_id(f.elf, s->kernel->build_id, s->kernel->build_id_size))
-        symint_kernel_elf_close(&f);
-    else
+    if (s->finished) {
+        free(path);
+        return 0;
+    }
+    int rc = symint_debug_file_open(root, path, &f, &miss, &why);
+    bool right =
+        rc == 0 && f.elf != NULL && miss == SYM_MISS_NONE &&
+        (s->image.elf != NULL || same_id(f.elf, s->kernel->build_id, s->kernel->build_id_size));
+    if (right)
         take(s, &f);
-    return 0;
+    else
+        symint_debug_file_close(&f);
+    return rc;
 }
 
-static int try_format(struct search *s, struct symint_root root, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int try_format(struct search *s, struct symint_root root, const char *format, ...)
+/* By the build id: of the user's file its own. */
+static int try_stored(struct search *s, struct symint_root root, const char *dir,
+                      const char *ending)
 {
-    char path[4096];
-    va_list arguments;
-    if (s->finished)
-        return 0;
-    va_start(arguments, format);
-    int n = vsnprintf(path, sizeof(path), format, arguments);
-    va_end(arguments);
-    return n < 0 || n >= (int)sizeof(path) ? 0 : try_path(s, root, path);
+    return try_path(s, root,
+                    symint_join("%s/.build-id/%.2s/%s%s", dir, s->id.text, s->id.text + 2, ending));
 }
 
 static int try_archives(struct search *s)
@@ -123,41 +103,38 @@ static int try_archives(struct search *s)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->options->archive_count; i++) {
         struct symint_root root = symint_in_archive(s->options->archives[i]);
-        rc = try_format(s, root, "/.build-id/%.2s/%s", s->id, s->id + 2);
+        rc = try_stored(s, root, "", "");
         if (rc == 0)
-            rc = try_format(s, root, "/.build-id/%.2s/%s.debug", s->id, s->id + 2);
+            rc = try_stored(s, root, "", ".debug");
         if (rc == 0 && s->release != NULL)
-            rc = try_format(s, root, "/vmlinux-%s", s->release);
+            rc = try_path(s, root, symint_join("/vmlinux-%s", s->release));
         if (rc == 0)
-            rc = try_format(s, root, "/vmlinux");
+            rc = try_path(s, root, strdup("/vmlinux"));
     }
     return rc;
 }
 
 static int try_debug_dir(struct search *s, struct symint_root root, const char *dir)
 {
-    int rc = try_format(s, root, "%s/.build-id/%.2s/%s.debug", dir, s->id, s->id + 2);
+    int rc = try_stored(s, root, dir, ".debug");
     if (rc == 0 && s->release != NULL)
-        rc = try_format(s, root, "%s/boot/vmlinux-%s", dir, s->release);
+        rc = try_path(s, root, symint_join("%s/boot/vmlinux-%s", dir, s->release));
     if (rc == 0 && s->release != NULL)
-        rc = try_format(s, root, "%s/lib/modules/%s/vmlinux", dir, s->release);
+        rc = try_path(s, root, symint_join("%s/lib/modules/%s/vmlinux", dir, s->release));
     return rc;
 }
 
 /* An absolute one is looked for inside the sysroot first, then as it is. */
 static int try_debug_dirs(struct search *s)
 {
-    static const char *const standard[] = {"/usr/lib/debug"};
-    bool named = s->options->debug_dir_count > 0;
-    const char *const *dirs = named ? s->options->debug_dirs : standard;
-    size_t count = named ? s->options->debug_dir_count : 1;
     const char *sysroot = s->options->sysroot;
+    const char *dir;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        if (sysroot != NULL && dirs[i][0] == '/')
-            rc = try_debug_dir(s, symint_in_folder(sysroot), dirs[i]);
+    for (size_t i = 0; rc == 0 && (dir = symint_debug_dir(s->options, i)) != NULL; i++) {
+        if (sysroot != NULL && dir[0] == '/')
+            rc = try_debug_dir(s, symint_in_folder(sysroot), dir);
         if (rc == 0)
-            rc = try_debug_dir(s, symint_in_folder(NULL), dirs[i]);
+            rc = try_debug_dir(s, symint_in_folder(NULL), dir);
     }
     return rc;
 }
@@ -171,11 +148,11 @@ static int try_places(struct search *s)
         return rc;
     struct symint_root root = symint_in_folder(s->options->sysroot);
     if (rc == 0)
-        rc = try_format(s, root, "/boot/vmlinux-%s", s->release);
+        rc = try_path(s, root, symint_join("/boot/vmlinux-%s", s->release));
     if (rc == 0)
-        rc = try_format(s, root, "/lib/modules/%s/vmlinux", s->release);
+        rc = try_path(s, root, symint_join("/lib/modules/%s/vmlinux", s->release));
     if (rc == 0)
-        rc = try_format(s, root, "/lib/modules/%s/build/vmlinux", s->release);
+        rc = try_path(s, root, symint_join("/lib/modules/%s/build/vmlinux", s->release));
     return rc;
 }
 
@@ -188,25 +165,25 @@ static int try_named(struct search *s, int *error)
     enum sym_miss miss;
     const char *why;
     size_t size;
-    int rc = symint_kernel_elf_open(symint_in_folder(NULL), k->vmlinux, &f, &miss, &why, error);
-    if (rc != 0)
-        return rc;
-    if (f.elf == NULL)
-        return miss == SYM_MISS_NO_FILE                                      ? SYM_ERR_NOT_FOUND
+    int rc = symint_debug_file_open(symint_in_folder(NULL), strdup(k->vmlinux), &f, &miss, &why);
+    *error = errno;
+    if (rc != 0 || f.elf == NULL || miss != SYM_MISS_NONE) {
+        symint_debug_file_close(&f);
+        return rc != 0                                                       ? rc
+               : miss == SYM_MISS_NO_FILE                                    ? SYM_ERR_NOT_FOUND
                : miss == SYM_MISS_UNREADABLE || miss == SYM_MISS_NOT_REGULAR ? SYM_ERR_IO
                                                                              : SYM_ERR_FORMAT;
+    }
     const uint8_t *id = symint_elf_build_id(f.elf, &size);
     if (k->build_id_size > 0 && !same_id(f.elf, k->build_id, k->build_id_size)) {
-        char own[2 * SYMINT_MAX_BUILD_ID + 1];
-        to_hex(id, size, own);
         snprintf(v->detail, sizeof(v->detail), "%.200s: it has %s%s, recorded was %s", k->vmlinux,
-                 size > 0 ? "the build id " : "no build id", own, s->id);
-        symint_kernel_elf_close(&f);
+                 size > 0 ? "the build id " : "no build id", symint_hex(id, size).text, s->id.text);
+        symint_debug_file_close(&f);
         return 0;
     }
     v->unverified = k->build_id_size == 0;
     if (size > 0)
-        to_hex(id, size, s->id); /* its debug file is looked for by that */
+        s->id = symint_hex(id, size); /* its debug file is looked for by that */
     take(s, &f);
     return 0;
 }
@@ -231,9 +208,9 @@ static int use(struct search *s, struct symint_arena *arena)
     const struct symint_debug_file *symbols =
         has_symbols(&s->image) || !other ? &s->image : &s->debug;
     const struct symint_debug_file *source = has_dwarf(&s->image) || !other ? &s->image : &s->debug;
-    int rc = symint_kernel_elf_again(symbols, &v->names);
+    int rc = symint_debug_file_again(symbols, &v->names);
     if (rc == 0)
-        rc = symint_kernel_elf_again(source, &dwarf);
+        rc = symint_debug_file_again(source, &dwarf);
     if (rc == 0 && dwarf.elf != NULL)
         rc = symint_dwarf_open(s->options, arena, &dwarf, s->image.path, 0, &v->dwarf);
     s->image.elf->kernel = true;
@@ -256,13 +233,8 @@ static int use(struct search *s, struct symint_arena *arena)
 /* What decides which file is found, as one text; malloc'ed, NULL: out of memory. */
 static char *question(const struct sym_kernel *k, const char *id)
 {
-    const char *parts[] = {k->vmlinux != NULL ? k->vmlinux : "", id,
-                           k->release != NULL ? k->release : ""};
-    size_t size = strlen(parts[0]) + strlen(parts[1]) + strlen(parts[2]) + 3;
-    char *text = malloc(size);
-    if (text != NULL)
-        snprintf(text, size, "%s\n%s\n%s", parts[0], parts[1], parts[2]);
-    return text;
+    return symint_join("%s\n%s\n%s", k->vmlinux != NULL ? k->vmlinux : "", id,
+                       k->release != NULL ? k->release : "");
 }
 
 int symint_vmlinux_find(struct symint_vmlinux *v, struct symint_arena *arena,
@@ -272,11 +244,11 @@ int symint_vmlinux_find(struct symint_vmlinux *v, struct symint_arena *arena,
     struct search s = {.v = v,
                        .options = options,
                        .kernel = kernel,
-                       .release = release_of(kernel),
+                       .release = symint_is_release(kernel->release) ? kernel->release : NULL,
+                       .id = symint_hex(kernel->build_id, kernel->build_id_size),
                        .image = {.fd = -1},
                        .debug = {.fd = -1}};
-    to_hex(kernel->build_id, kernel->build_id_size, s.id);
-    char *wanted = question(kernel, s.id);
+    char *wanted = question(kernel, s.id.text);
     *error = 0;
     if (wanted == NULL)
         return SYM_ERR_NOMEM;
@@ -289,12 +261,12 @@ int symint_vmlinux_find(struct symint_vmlinux *v, struct symint_arena *arena,
     int named = kernel->vmlinux != NULL ? try_named(&s, error) : 0;
     int rc = named == SYM_ERR_NOMEM ? named : 0;
     /* An id of one byte names no file. */
-    if (rc == 0 && !s.finished && strlen(s.id) >= 4)
+    if (rc == 0 && !s.finished && strlen(s.id.text) >= 4)
         rc = try_places(&s);
     if (rc == 0 && s.image.elf != NULL)
         rc = use(&s, arena);
-    symint_kernel_elf_close(&s.image);
-    symint_kernel_elf_close(&s.debug);
+    symint_debug_file_close(&s.image);
+    symint_debug_file_close(&s.debug);
     if (rc != 0) {
         symint_vmlinux_free(v);
         return rc;
@@ -307,7 +279,7 @@ void symint_vmlinux_free(struct symint_vmlinux *v)
 {
     symint_elf_free(v->elf);
     if (v->names.path != NULL)
-        symint_kernel_elf_close(&v->names);
+        symint_debug_file_close(&v->names);
     symint_dwarf_free(v->dwarf);
     free(v->path);
     free(v->wanted);
@@ -329,21 +301,6 @@ bool symint_vmlinux_address(const struct symint_vmlinux *v, uint64_t address, ui
     return false;
 }
 
-/* The first piece of the index that begins above an address. */
-static size_t piece_above(const struct symint_segments *index, uint64_t vaddr)
-{
-    size_t low = 0;
-    size_t high = index->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->start[middle] <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 bool symint_vmlinux_extent(const struct symint_vmlinux *v, uint64_t vaddr, uint64_t *start,
                            uint64_t *end)
 {
@@ -362,7 +319,7 @@ bool symint_vmlinux_extent(const struct symint_vmlinux *v, uint64_t vaddr, uint6
         }
     }
     const struct symint_segments *index = &v->elf->index;
-    size_t above = piece_above(index, vaddr);
+    size_t above = symint_segments_above(index, vaddr);
     if (above > 0 && index->start[above - 1] > *start)
         *start = index->start[above - 1];
     if (above < index->count && index->start[above] < *end)
@@ -399,7 +356,7 @@ bool symint_vmlinux_next_symbol(const struct symint_vmlinux *v, uint64_t vaddr,
         return false;
     const struct symint_segments *index = &v->elf->index;
     /* Gaps, and pieces of what began before, are few between two symbols. */
-    for (size_t i = vaddr > 0 ? piece_above(index, vaddr - 1) : 0, tries = 0;
+    for (size_t i = vaddr > 0 ? symint_segments_above(index, vaddr - 1) : 0, tries = 0;
          i < index->count && tries < 64; i++, tries++)
         if (read_symbol(v, index->owner[i], out) && out->start == index->start[i])
             return true;

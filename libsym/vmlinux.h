@@ -5,7 +5,7 @@
 
 #include "dwarf.h"
 #include "kernel.h"
-#include "kernel_elf.h"
+#include "kernel_names.h"
 #include "locate.h"
 
 struct symint_vmlinux {

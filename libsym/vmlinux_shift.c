@@ -63,14 +63,6 @@ static bool from_ranges(struct symint_vmlinux *v, const struct sym_kernel *kerne
 
 /* ---- kallsyms ---- */
 
-static uint64_t hash_name(const char *name, size_t size)
-{
-    uint64_t h = size;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ (unsigned char)name[i]) * 0x100000001b3u;
-    return symint_mix(h);
-}
-
 static int compare_distances(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
@@ -112,7 +104,8 @@ static int choose_witnesses(const struct symint_kernel *table, struct symint_pai
         struct symint_kernel_symbol s = symint_kernel_symbol(table, &table->entries[i]);
         if (s.owner_size == 0)
             witnesses[(*count)++] =
-                (struct symint_pair){.key = hash_name(s.name, s.name_size), .value = (uint32_t)i};
+                (struct symint_pair){.key = symint_kernel_name_hash(s.name, s.name_size),
+                                     .value = (uint32_t)i};
     }
     return symint_sort_pairs(witnesses, *count);
 }
@@ -153,7 +146,7 @@ static int from_table(struct symint_vmlinux *v, const struct symint_kernel *tabl
         struct symint_kernel_name n;
         if (!symint_kernel_names_at(names, i, &n) || !n.code)
             continue;
-        uint64_t hash = hash_name(n.name, strnlen(n.name, MAX_NAME));
+        uint64_t hash = symint_kernel_name_hash(n.name, strnlen(n.name, MAX_NAME));
         size_t w = find_witness(witnesses, count, hash);
         for (; w < count && witnesses[w].key == hash && distance_count < room; w++) {
             distances[distance_count++] = table->entries[witnesses[w].value].start - n.value;

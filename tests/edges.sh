@@ -11,44 +11,40 @@ refuse() { # WHY MATCHES
     bad=1
 }
 
-includes() { # PATTERN FOLDER...: #include lines whose file matches the pattern
-    local pattern=$1
-    shift
-    grep -rnE --include='*.[ch]' "^[ \t]*#[ \t]*include[ \t]*[\"<]$pattern" "$@"
+# Sources, without what is only data of tests.
+sources=$(find lib* tools tests \( -path tests/fixtures -o -path tests/consumers \) -prune -o \
+    \( -name '*.[ch]' -o -name '*.cc' \) -print | sort)
+includes() { # FILE...
+    grep -HE '^[ \t]*#[ \t]*include[ \t]*["<]' "$@"
 }
 
-refuse "libsym must not know spools" "$(includes 'spool/(spool|record)\.h' libsym)"
-refuse "librecord must not know symbols" "$(includes 'spool/sym\.h' librecord)"
-refuse "libspool must know neither symbols nor recording" "$(includes 'spool/(sym|record)\.h' libspool)"
-refuse "nothing may include elfutils" "$(
-    grep -rnE --include='*.[ch]' '^[ \t]*#[ \t]*include[ \t]*(<dwarf\.h>|[\"<](libelf|gelf|elfutils/.*|libdw|libdwfl)\.h)' lib* tools
+# shellcheck disable=SC2086 # file names have no blanks
+refuse 'ARCHITECTURE.md, "Who may include whom"' "$(
+    includes $sources |
+        awk -f tests/_edges.awk stage=names <(echo "$sources") stage=tables ARCHITECTURE.md stage=includes - | sort
 )"
-refuse "only debuginfo.c, unpack.c, tarinput.c and packed.c of libsym may include zlib, only the first liblzma" "$(
-    includes '(zlib|lzma)(/.*)?\.h' libsym | grep -vE '^libsym/(debuginfo\.c:|(unpack|tarinput|packed)\.c:.*zlib)'
-)"
-refuse "only unpack.c of libsym may include zstd and libdeflate" "$(
-    includes '(zstd|libdeflate)(_.*)?\.h' lib* tools | grep -v '^libsym/unpack\.c:'
-)"
-refuse "only image_section.c of librecord may include zlib" "$(
-    includes 'zlib\.h' librecord | grep -v '^librecord/image_section\.c:'
-)"
-refuse "only envelope.c of spool2pprof may include protobuf-c and what it generates; it and store_tar.c of spoolpack zlib" "$(
-    includes '(protobuf-c(/.*)?|.*\.pb-c|zlib)\.h' lib* tools |
-        grep -vE '^(lib(spool|record|sym)/[a-z_]*\.c:.*zlib|tools/spool2pprof/envelope\.c:|tools/spoolpack/store_tar\.c:.*zlib)'
-)"
-refuse "only hash.h of spoolpack may include nettle" "$(
-    includes 'nettle/.*\.h' lib* tools | grep -v '^tools/spoolpack/hash\.h:'
-)"
-refuse "paths out of the own folder" "$(includes '[^\">]*\.\./' lib* tools)"
+# shellcheck disable=SC2086
+refuse "paths out of the own folder" "$(includes $sources | grep -E '^(lib|tools).*["<][^">]*\.\./')"
 
-# Private headers, by name: file names are unique, so a tool's "table.h" can only be libspool's.
-private=$(find libspool librecord libsym -maxdepth 1 -name '*.h' -exec basename {} \; | paste -sd '|' | sed 's/\./\\./g')
-# Public ones are written with their folder: spool/record.h is not libspool's record.h.
-refuse "tools see public headers only" "$(
-    includes "(.*/)?($private)[\">]" tools | grep -vE '[\"<]spool/(spool|record|sym)\.h[\">]'
+# Every source has its place in the document; a header of the same name goes with it.
+words() { grep -oE '[A-Za-z0-9_./-]+\.(c|h|sh|proto|md)\b' | sort -u; }
+named=" $(words <ARCHITECTURE.md | sed 's|.*/||' | tr '\n' ' ') "
+refuse 'say in ARCHITECTURE.md what it is for, where its neighbours are' "$(
+    for source in $(echo "$sources" | grep -E '^(lib|tools)' | grep -vE '/include/|/main\.c$'); do
+        case "$named" in *" ${source##*/} "*) continue ;; esac
+        case "$source" in *.h) [ -e "${source%.h}.c" ] && continue ;; esac
+        echo "$source"
+    done
+)"
+# But for the table of headers, whose stale entries were found above.
+# shellcheck disable=SC2016 # nothing in there is the shell's
+refuse 'ARCHITECTURE.md names a file that there is not' "$(
+    find . -path './build*' -prune -o -path ./.git -prune -o -type f -printf '%P\n' |
+        awk 'NR == FNR { for (path = $0; ; sub(/^[^\/]*\//, "", path)) { there[path] = 1; if (path !~ /\//) next } }
+            !($0 in there)' - <(grep -v '^| `[a-z0-9_./-]*\.h` |' ARCHITECTURE.md | words)
 )"
 
-# And what was built: nothing of the tools needs a library's inner function.
+# What was built: nothing of the tools needs a library's inner function.
 for archive in "$BUILD"/lib/libtool*.a; do
     refuse "$(basename "$archive") uses internal functions" \
         "$(nm --undefined-only "$archive" 2>/dev/null | grep -oE '\b(spoolint|symint|recordint)_[a-z0-9_]+')"
@@ -62,9 +58,9 @@ for name in spool record sym; do
     )"
 done
 
-listed=" $(cat lib*/CMakeLists.txt tools/CMakeLists.txt | tr '()/\n' '    ') "
+listed=" $(cat CMakeLists.txt lib*/CMakeLists.txt tools/CMakeLists.txt | tr '()/\n' '    ') "
 refuse "sources that no CMakeLists.txt lists" "$(
-    for source in lib*/*.c tools/*/*.c; do
+    for source in $(echo "$sources" | grep -E '^(lib|tools)[^ ]*\.c$'); do
         case "$listed" in
         *" ${source##*/} "*) ;;
         *) [ "${source##*/}" = main.c ] || echo "$source" ;;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # For each library: the functions declared in the public header, those of the export map, those the shared
-# library exports and those of its manual page, in the synopsis and in the text, are the same.
+# library exports and those of its manual page, in the synopsis and in the text, are the same. Their version is named by
+# the ABI's.
 set -u
 bad=0
 
@@ -21,8 +22,11 @@ same() { # WHAT FILE OTHER_FILE
     fi
 }
 
+major=$(sed -nE 's/^ +VERSION ([0-9]+)\..*/\1/p' "$SRC/CMakeLists.txt")
 for name in spool record sym; do
     folder=$SRC/lib$name
+    node=$(sed -n '1s/ {$//p' "$folder/lib$name.map")
+    [ "$node" = "${name^^}_$major" ] || { echo "lib$name.map: version $node, not ${name^^}_$major" && bad=1; }
     declared "$folder/include/spool/$name.h" "$name" >declared
     sed -nE "s/^ +([a-z0-9_]+);.*/\1/p" "$folder/lib$name.map" | sort >mapped
     nm -D --defined-only "$BUILD/lib/lib$name.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |

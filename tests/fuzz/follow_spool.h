@@ -14,16 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz_check.h"
 #include "spool/spool.h"
-
-/* Kept in release builds, unlike assert. */
-#define CHECK(condition)                                                    \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                        \
-        }                                                                   \
-    } while (0)
 
 #define FRAMES_MAX 2000 /* frames that are located in the end */
 

@@ -62,12 +62,12 @@ static void run(const uint8_t *data, size_t size)
     static const char *const names[] = {"", "a", "a/b", "/a/../b", "d/l", "./a//c", "l/x"};
     char path[40];
     char why[512];
-    struct sym_archive *a;
+    struct sym_archive *a = sym_archive_new();
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+    if (a == NULL || fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int rc = symint_archive_open(path, &a, why, sizeof(why));
+    int rc = sym_archive_open(a, path);
     if (rc == 0) {
         /* The index of the tar file, member by member. */
         struct symint_tar *t;
@@ -80,10 +80,10 @@ static void run(const uint8_t *data, size_t size)
         symint_tar_free(t);
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
             ask(a, names[i], most);
-        sym_archive_free(a);
-    } else if (why[0] == '\0') {
+    } else if (strcmp(sym_archive_error(a), "no error") == 0) {
         abort();
     }
+    sym_archive_free(a);
     close(fd);
 }
 

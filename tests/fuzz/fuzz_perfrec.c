@@ -310,7 +310,7 @@ static struct record_session *open_session(struct sink *k, uint8_t which)
     struct record_options options;
     struct process *p;
 
-    record_options_init(&options);
+    record_options_init(&options, sizeof options);
     options.no_inherit = (which & 2) != 0;
     options.plain = (which & 4) != 0;
     options.spool_version = (which & 8) != 0 ? 4 : 3;

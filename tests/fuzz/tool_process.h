@@ -15,16 +15,8 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "fuzz_check.h"
 #include "text.h"
-
-/* Kept in release builds, unlike assert. */
-#define CHECK(condition)                                                    \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                        \
-        }                                                                   \
-    } while (0)
 
 typedef int tool_main(int argc, char **argv);
 tool_main main_of_spool2folded, main_of_spool2pprof, main_of_spool2speedscope, main_of_spoolcat,

@@ -115,6 +115,48 @@ for name in spool record sym; do
     check_run $name "./pc-$name-static" static
 done
 
+# ---- more than one component, and those who ask for what is not there ----
+say "refusals of find_package"
+refused() { # ARGUMENTS MESSAGE: find_package(spool ARGUMENTS) fails and says so
+    mkdir -p refused
+    printf 'cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES NONE)\nfind_package(spool %s)\n' "$1" \
+        >refused/CMakeLists.txt
+    if "$CMAKE" -S refused -B cmake-refused -DCMAKE_PREFIX_PATH="$PWD/prefix" >log 2>&1; then
+        die "find_package(spool $1) succeeds"
+    fi
+    tr -s '[:space:]' ' ' <log | grep -qF "$2" || { cat log && die "find_package(spool $1) does not say: $2"; }
+}
+refused "1.0 REQUIRED COMPONENTS record nosuch" "spool has no component nosuch here, but spool, record and sym"
+refused "2.0 REQUIRED" 'compatible with requested version "2.0"'
+refused "1.1 REQUIRED COMPONENTS sym" "version: $VERSION"
+
+say "examples where they are installed"
+installed=$PWD/prefix/share/doc/spooltools/examples
+check_examples() { # FOLDER
+    local status=0 output
+    output=$(cat "$FIXTURES/stackpulse/ladder/ladder-O2.spool" | "$1/live_top" -n 1) || die "$1/live_top exits with $?"
+    [[ $output == "the end: 2"*" samples, "*" in all"$'\n'*"self  total  function"$'\n'*% ]] ||
+        [[ $output == "the end: "*"% "* ]] || die "$1/live_top prints: $output"
+    echo "100 10 _ZN5spool4readEi" >own_names
+    output=$("$1/custom_symbolizer" -n own_names <<<"at 0x104") || die "$1/custom_symbolizer exits with $?"
+    [ "$output" = $'at 0x104\n    spool::read(int)' ] || die "$1/custom_symbolizer prints: $output"
+    output=$("$1/stack_histogram" -p 2147483647 2>&1) || status=$?
+    [ $status = 1 ] && [[ $output == "stack_histogram: recording: "* ]] || die "$1/stack_histogram prints: $output"
+}
+"$CMAKE" -S "$installed" -B cmake-examples -DCMAKE_PREFIX_PATH="$PWD/prefix" -DCMAKE_C_COMPILER="$CC" \
+    -DCMAKE_C_FLAGS="${flags[*]} ${warn[*]}" >log 2>&1 &&
+    "$CMAKE" --build cmake-examples >>log 2>&1 || { cat log && die "examples by find_package"; }
+check_examples ./cmake-examples
+cp -R "$installed" made
+PKG_CONFIG_PATH=$pc make -C made CC="$CC" CFLAGS="-std=c11 ${flags[*]} ${warn[*]}" LDFLAGS="-Wl,-rpath,$lib" >log 2>&1 ||
+    { cat log && die "examples by make"; }
+check_examples ./made
+
+say "as a part of another project"
+"$CMAKE" -S "$here/fetched" -B cmake-fetched -DSPOOLTOOLS="$SRC" -DCMAKE_C_COMPILER="$CC" >log 2>&1 &&
+    "$CMAKE" --build cmake-fetched --target shared >>log 2>&1 || { cat log && die "a part of another project"; }
+check_run spool cmake-fetched/shared
+
 if ! command -v "$cxx" >/dev/null; then
     echo "no C++ compiler ($cxx); all of C passed"
     exit 77
@@ -125,5 +167,22 @@ for name in spool record sym; do
     "$cxx" -x c++ -std=c++11 "${warn[@]}" "${flags[@]}" -o "cxx-$name" "$here/use_$name.c" \
         $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs lib$name) -Wl,-rpath,"$lib" || die "C++, lib$name"
     check_run $name "./cxx-$name"
+done
+say "C++, examples"
+mkdir cxx
+for name in stack_histogram live_top custom_symbolizer; do
+    # shellcheck disable=SC2046
+    "$cxx" -x c++ -std=c++11 "${warn[@]}" "${flags[@]}" -o "cxx/$name" "$installed/$name.c" \
+        $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs libspool librecord libsym) -Wl,-rpath,"$lib" || die "C++, $name"
+done
+check_examples ./cxx
+say "C++, a program with record and sym by find_package"
+"$CMAKE" -S "$here/cxx" -B cmake-cxx -DSOURCE="$installed/stack_histogram.c" -DCMAKE_PREFIX_PATH="$PWD/prefix" \
+    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="${flags[*]}" >log 2>&1 &&
+    "$CMAKE" --build cmake-cxx >>log 2>&1 || { cat log && die "C++, record and sym"; }
+for kind in shared static; do
+    status=0
+    cmake-cxx/$kind >log 2>&1 || status=$?
+    [ $status = 2 ] && grep -q usage log || { cat log && die "C++, record and sym, $kind"; }
 done
 echo "all consumers work"

@@ -20,7 +20,7 @@ int main(void)
 
     if (!s)
         return 1;
-    record_options_init(&options);
+    record_options_init(&options, sizeof options);
     options.frequency_hz = 1;
     options.has_start = true;
     options.start_us = 123;

@@ -102,7 +102,7 @@ static int record_child(struct record_session *s)
     pid_t pids[4];
     int rc;
 
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.has_start = true;
     o.kernel = true;
     o.ring_size_bytes = 16384; /* quickly mapped */
@@ -172,7 +172,7 @@ static void need_recording(void)
     struct record_options o;
     int rc;
 
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     run.size = 0;
     assert_int_equal(record_session_open_callback(s, take, &run, &o), 0);
     rc = record_session_attach(s, child, 0);
@@ -207,7 +207,7 @@ static int record_command(struct record_session *s, struct record_command *c)
     struct record_options o;
     int rc, status = -1;
 
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.ring_size_bytes = 16384;
     o.cmdline = "true";
     CHECK(record_session_open_fd(s, open("/dev/null", O_WRONLY | O_CLOEXEC), &o));
@@ -364,12 +364,12 @@ static void functions_that_need_no_memory_ask_for_none(void **state)
     unsigned long before;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     run.size = 0;
     assert_int_equal(record_session_open_callback(s, take, &run, &o), 0);
     alloc_fail_at(1, true);
     before = alloc.count;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     assert_string_equal(record_error_name(RECORD_ERR_NOMEM), "RECORD_ERR_NOMEM");
     assert_string_equal(record_error_text(RECORD_ERR_NOMEM), "out of memory");
     assert_true(record_version()[0] != '\0');

@@ -103,7 +103,7 @@ static int begin_session(struct fixture *f)
     int rc;
 
     f->time_ns = 1000;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.has_start = true;
     rc = record_session_open_callback(f->s, take, f, &o);
     if (rc < 0)

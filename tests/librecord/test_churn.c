@@ -16,140 +16,16 @@
 
 #include <cmocka.h>
 
-#include "session.h"
+#include "fake_kernel.h"
 
 #define PID 5000000 /* above PID_MAX_LIMIT: /proc has nothing on it */
 #define MAPPINGS 10u
 
 struct churn {
-    struct record_session *s;
-    uint64_t time_ns;
+    struct fake_kernel kernel;
     int next_id;
     uint64_t next_inode;
 };
-
-/* ---- records ---- */
-
-struct bytes {
-    _Alignas(8) uint8_t data[1024];
-    size_t size;
-};
-
-static void put(struct bytes *b, const void *data, size_t size)
-{
-    assert_true(b->size + size <= sizeof b->data);
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-}
-
-static void put32(struct bytes *b, uint32_t v)
-{
-    put(b, &v, sizeof v);
-}
-
-static void put64(struct bytes *b, uint64_t v)
-{
-    put(b, &v, sizeof v);
-}
-
-static void put_text(struct bytes *b, const char *text)
-{
-    char padded[64] = {0};
-
-    snprintf(padded, sizeof padded, "%s", text);
-    put(b, padded, (strlen(padded) + 8) / 8 * 8);
-}
-
-static void begin(struct bytes *b, uint32_t type, uint16_t misc)
-{
-    struct perf_event_header header = {.type = type, .misc = misc};
-
-    b->size = 0;
-    put(b, &header, sizeof header);
-}
-
-static void send(struct churn *c, struct bytes *b)
-{
-    uint16_t size = (uint16_t)b->size;
-
-    memcpy(b->data + offsetof(struct perf_event_header, size), &size, sizeof size);
-    assert_int_equal(recordint_record(c->s, b->data, b->size), 0);
-}
-
-/* The trailer of records that are no samples: TID, TIME, CPU, IDENTIFIER. */
-static void send_with_id(struct churn *c, struct bytes *b, int pid, int tid)
-{
-    put32(b, (uint32_t)pid);
-    put32(b, (uint32_t)tid);
-    put64(b, c->time_ns += 100000);
-    put64(b, 0);
-    put64(b, 1);
-    send(c, b);
-}
-
-static void map(struct churn *c, int pid, uint64_t start, uint64_t inode, const char *path)
-{
-    struct bytes b;
-
-    begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)pid);
-    put64(&b, start);
-    put64(&b, 0x1000);
-    put64(&b, 0);
-    put32(&b, 0);
-    put32(&b, 0);
-    put64(&b, inode);
-    put64(&b, 0);
-    put32(&b, 5); /* PROT_READ | PROT_EXEC */
-    put32(&b, 2);
-    put_text(&b, path);
-    send_with_id(c, &b, pid, pid);
-}
-
-static void task(struct churn *c, uint32_t type, int pid, int tid, int ppid)
-{
-    struct bytes b;
-
-    begin(&b, type, 0);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)ppid);
-    put32(&b, (uint32_t)tid);
-    put32(&b, (uint32_t)ppid);
-    put64(&b, c->time_ns);
-    send_with_id(c, &b, ppid, ppid);
-}
-
-static void rename_by_exec(struct churn *c, int pid)
-{
-    struct bytes b;
-
-    begin(&b, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)pid);
-    put_text(&b, "next");
-    send_with_id(c, &b, pid, pid);
-}
-
-/* Without stack bytes: its first frame and the marker. */
-static void sample(struct churn *c, int pid, int tid, uint64_t ip)
-{
-    struct bytes b;
-
-    begin(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
-    put64(&b, 1);
-    put64(&b, ip);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)tid);
-    put64(&b, c->time_ns += 100000);
-    put64(&b, 0);
-    put64(&b, 1);
-    put64(&b, PERF_SAMPLE_REGS_ABI_64);
-    for (uint64_t left = c->s->layout.sample_regs_user; left != 0; left &= left - 1)
-        put64(&b, ip); /* whatever register it is */
-    put64(&b, 0);      /* no stack */
-    send(c, &b);
-}
 
 /* ---- what comes and goes ---- */
 
@@ -159,43 +35,43 @@ static void map_program(struct churn *c, int pid)
 
     for (unsigned i = 0; i < MAPPINGS; i++) {
         snprintf(path, sizeof path, "/usr/lib/library%u.so", i);
-        map(c, pid, 0x10000 * (i + 1), 100 + i, path);
+        fake_mmap(&c->kernel, pid, 0x10000 * (i + 1), 0x1000, 100 + i, path);
     }
 }
 
 static void sample_program(struct churn *c, int pid, int tid)
 {
     for (unsigned i = 0; i < MAPPINGS; i++)
-        sample(c, pid, tid, 0x10000 * (i + 1) + 0x10);
+        fake_sample(&c->kernel, pid, tid, 0x10000 * (i + 1) + 0x10, PERF_RECORD_MISC_USER);
 }
 
 static void one_fork(struct churn *c)
 {
     int pid = ++c->next_id;
 
-    task(c, PERF_RECORD_FORK, pid, pid, PID);
+    fake_task(&c->kernel, PERF_RECORD_FORK, pid, pid, PID, PID);
     sample_program(c, pid, pid);
-    task(c, PERF_RECORD_EXIT, pid, pid, PID);
+    fake_task(&c->kernel, PERF_RECORD_EXIT, pid, pid, PID, PID);
 }
 
 static void one_exec(struct churn *c)
 {
     int pid = ++c->next_id;
 
-    task(c, PERF_RECORD_FORK, pid, pid, PID);
-    rename_by_exec(c, pid);
+    fake_task(&c->kernel, PERF_RECORD_FORK, pid, pid, PID, PID);
+    fake_comm(&c->kernel, pid, pid, "next", true);
     map_program(c, pid);
     sample_program(c, pid, pid);
-    task(c, PERF_RECORD_EXIT, pid, pid, PID);
+    fake_task(&c->kernel, PERF_RECORD_EXIT, pid, pid, PID, PID);
 }
 
 static void one_thread(struct churn *c)
 {
     int tid = ++c->next_id;
 
-    task(c, PERF_RECORD_FORK, PID, tid, PID);
+    fake_task(&c->kernel, PERF_RECORD_FORK, PID, tid, PID, PID);
     sample_program(c, PID, tid);
-    task(c, PERF_RECORD_EXIT, PID, tid, PID);
+    fake_task(&c->kernel, PERF_RECORD_EXIT, PID, tid, PID, PID);
 }
 
 /* The kernel does not tell of an unmapping: what is mapped next takes its place. */
@@ -204,14 +80,14 @@ static void one_library(struct churn *c)
     char path[32];
 
     snprintf(path, sizeof path, "/tmp/copy%llu.so", (unsigned long long)++c->next_inode);
-    map(c, PID, 0x700000, 1000 + c->next_inode, path);
-    sample(c, PID, PID, 0x700010);
+    fake_mmap(&c->kernel, PID, 0x700000, 0x1000, 1000 + c->next_inode, path);
+    fake_sample(&c->kernel, PID, PID, 0x700010, PERF_RECORD_MISC_USER);
 }
 
 static void one_piece_of_code(struct churn *c)
 {
-    map(c, PID, 0x800000, 0, "//anon");
-    sample(c, PID, PID, 0x800010);
+    fake_mmap(&c->kernel, PID, 0x800000, 0x1000, 0, "//anon");
+    fake_sample(&c->kernel, PID, PID, 0x800010, PERF_RECORD_MISC_USER);
 }
 
 static size_t held(void)
@@ -224,24 +100,25 @@ static size_t held(void)
 /* The bytes that one of them leaves, on average over the second half of many. */
 static void expect_at_most(size_t limit, unsigned count, void (*one)(struct churn *c))
 {
-    struct churn c = {.time_ns = 1000, .next_id = PID};
+    struct churn c = {.kernel = {.time_ns = 1000, .step_ns = 100000}, .next_id = PID};
     struct record_options o;
     struct process *p;
     size_t before = 0, after;
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     assert_true(fd >= 0);
-    c.s = record_session_new();
-    assert_non_null(c.s);
-    record_options_init(&o);
-    assert_int_equal(record_session_open_fd(c.s, fd, &o), 0);
-    c.s->config.settled = true;
-    recordint_event_layout(&c.s->config, &c.s->layout);
-    p = recordint_process_new(c.s, PID);
+    c.kernel.s = record_session_new();
+    assert_non_null(c.kernel.s);
+    record_options_init(&o, sizeof o);
+    assert_int_equal(record_session_open_fd(c.kernel.s, fd, &o), 0);
+    c.kernel.s->config.settled = true;
+    recordint_event_layout(&c.kernel.s->config, &c.kernel.s->layout);
+    p = recordint_process_new(c.kernel.s, PID);
     assert_non_null(p);
     p->mode = RECORD_MODE_INHERIT;
-    assert_non_null(recordint_thread_get(c.s, p, PID));
-    rename_by_exec(&c, PID); /* it has a name, which children inherit and annotations tell */
+    assert_non_null(recordint_thread_get(c.kernel.s, p, PID));
+    fake_comm(&c.kernel, PID, PID, "next",
+              true); /* it has a name, which children inherit and annotations tell */
     map_program(&c, PID);
     if (held() == 0)
         count /= 16; /* a sanitizer's allocator does not tell: it looks for errors alone */
@@ -254,8 +131,8 @@ static void expect_at_most(size_t limit, unsigned count, void (*one)(struct chur
     print_message("%.1f bytes each\n", after > before ? (double)(after - before) / count : 0);
     if (after > before && (after - before) / count > limit)
         fail_msg("%zu bytes are kept of each, more than %zu", (after - before) / count, limit);
-    assert_int_equal(record_session_finish(c.s), 0);
-    record_session_free(c.s);
+    assert_int_equal(record_session_finish(c.kernel.s), 0);
+    record_session_free(c.kernel.s);
     close(fd);
 }
 

@@ -13,7 +13,7 @@
 #include "order.h"
 #include "perf_bytes.h"
 
-static const struct perfrec_layout layout = {PERF_BYTES_TYPE, 0, 0, ARCH_X86_64};
+static const struct perfrec_layout layout = {PERF_BYTES_TYPE, 0, ARCH_X86_64};
 
 /* A record that says where it comes from: the sample's ip, or the identifier at the end of a COMM. */
 static size_t make(struct perf_bytes *b, uint64_t time_ns, bool sample, uint64_t mark,

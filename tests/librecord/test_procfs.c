@@ -172,7 +172,6 @@ static void a_process_that_is_gone_is_said_to_be(void **state)
     assert_int_equal(recordint_procfs_threads(pid, &pids), -1);
     assert_int_equal(errno, ENOENT);
     assert_int_equal(recordint_procfs_process_of(pid), 0);
-    assert_int_equal(recordint_procfs_namespace_pid(pid), pid);
     assert_int_equal(recordint_procfs_descendants(pid, &pids), 0);
     free(pids);
 }
@@ -190,7 +189,6 @@ static void the_last_id_of_a_status_line_counts(void **state)
     assert_int_equal(recordint_procfs_parse_status("NSpid:", "NSpid:"), 0);
     assert_int_equal(recordint_procfs_parse_status("NSpid:\t99999999999999999999\n", "NSpid:"), 0);
     assert_int_equal(recordint_procfs_parse_status("", "NSpid:"), 0);
-    assert_int_equal(recordint_procfs_namespace_pid(getpid()), getpid());
 }
 
 /* ---- arguments ---- */

@@ -225,7 +225,7 @@ static void calls_in_the_wrong_order_are_refused(void **state)
     assert_int_equal(record_session_flush(s), RECORD_ERR_MISUSE);
     assert_int_equal(record_session_finish(s), RECORD_ERR_MISUSE);
     assert_int_equal(record_session_pending(s), 0);
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     assert_int_equal(record_session_open_callback(s, take, &k, &o), 0);
     assert_int_equal(record_session_open_callback(s, take, &k, &o), RECORD_ERR_MISUSE);
     assert_int_equal(record_session_attach(s, 0, 0), RECORD_ERR_MISUSE);
@@ -253,7 +253,7 @@ static void options_are_checked(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct record_session *s = record_session_new();
 
-        record_options_init(&o);
+        record_options_init(&o, sizeof o);
         o.frequency_hz = bad[i].frequency_hz;
         o.stack_size_bytes = bad[i].stack_size_bytes;
         o.spool_version = bad[i].version;
@@ -276,7 +276,7 @@ static void a_frequency_above_the_limit_carries_both_numbers(void **state)
         print_message("no kernel.perf_event_max_sample_rate\n");
         skip();
     }
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.frequency_hz = limit + 1;
     assert_int_equal(record_session_frequency_error(s, &asked_hz, &limit_hz), 0);
     assert_int_equal(record_session_open_callback(s, take, &k, &o), RECORD_ERR_LIMIT);
@@ -297,7 +297,7 @@ static void the_header_says_what_was_asked_for(void **state)
     struct spool_header h;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.frequency_hz = 99;
     s = open_session(&k, &o);
     h = read_back(&k, 0).header; /* it is written at once */
@@ -336,44 +336,11 @@ static void a_stack_size_above_the_kernels_is_clamped_and_said_so(void **state)
     struct sink k = {0};
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.stack_size_bytes = 65536;
     record_session_free(open_session(&k, &o));
     assert_string_equal(k.notices, "stack size 65536 is clamped to the kernel's 65528 bytes\n");
     free(k.bytes);
-}
-
-static void faults_are_counted_by_kind_and_reported_by_share(void **state)
-{
-    struct record_faults f;
-    enum record_fault fault;
-    uint64_t count;
-    unsigned at = 0;
-    char text[512], small[8];
-    size_t needed;
-
-    (void)state;
-    record_faults_reset(&f);
-    assert_false(record_faults_any(&f));
-    assert_int_equal(record_faults_report(&f, 10, text, sizeof text), 0);
-    f.count[RECORD_FAULT_NO_RULE] = 1;
-    f.count[RECORD_FAULT_STACK_TRUNCATED] = 25;
-    assert_int_equal(record_faults_total(&f), 26);
-    assert_int_equal(record_faults_get(&f, RECORD_FAULT_NO_RULE), 1);
-    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 1);
-    assert_int_equal(fault, RECORD_FAULT_STACK_TRUNCATED);
-    assert_int_equal(count, 25);
-    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 1);
-    assert_int_equal(fault, RECORD_FAULT_NO_RULE);
-    assert_int_equal(record_faults_next(&f, &at, &fault, &count), 0);
-    needed = record_faults_report(&f, 1000, text, sizeof text);
-    assert_int_equal(needed, strlen(text));
-    assert_string_equal(text,
-                        "25 (2.50 %): the copied part of the stack ended\n"
-                        "1 (0.10 %): no unwind information, and no frame pointer to be trusted\n");
-    assert_int_equal(record_faults_report(&f, 1000, small, sizeof small), needed);
-    assert_int_equal(strlen(small), sizeof small - 1);
-    assert_string_equal(record_fault_name(RECORD_FAULT_COUNT), "unknown");
 }
 
 /* ---- with events ---- */
@@ -388,7 +355,7 @@ static void a_running_process_is_sampled_at_the_rate_asked_for(void **state)
     pid_t pid = start_spinner();
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, pid, 0);
     poll_samples(s, 200);
@@ -420,7 +387,7 @@ static void nothing_is_sampled_while_switched_off(void **state)
     pid_t pid = start_spinner();
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, pid, RECORD_ATTACH_DISABLED);
     for (end = now_ns() + 300000000; now_ns() < end;)
@@ -449,7 +416,7 @@ static void processes_may_be_added_and_may_end(void **state)
     uint64_t end;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, first, 0);
     poll_samples(s, 20);
@@ -508,7 +475,7 @@ static void a_thread_is_no_process(void **state)
         _exit(0);
     }
     assert_int_equal(read(ends[0], &tid, sizeof tid), sizeof tid);
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     assert_int_equal(record_session_attach(s, tid, 0), RECORD_ERR_NO_PROCESS);
     assert_non_null(strstr(record_session_error(s), "is a thread of process"));
@@ -556,7 +523,7 @@ static void a_process_made_while_switched_off_is_sampled(void **state)
     uint64_t end = now_ns() + 10000000000u;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, pid, RECORD_ATTACH_DISABLED);
     assert_int_equal(write(told, "", 1), 1);
@@ -643,7 +610,7 @@ static void descendants_made_while_attaching_are_sampled_once(void **state)
     uint64_t samples;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, pid, RECORD_ATTACH_DISABLED | RECORD_ATTACH_DESCENDANTS);
     assert_int_equal(record_session_enable(s), 0);
@@ -704,7 +671,7 @@ static void a_recorder_ended_while_attaching_leaves_nobody_stopped(void **state)
         struct sink k = {0};
 
         signal(SIGTERM, SIG_DFL);
-        record_options_init(&o);
+        record_options_init(&o, sizeof o);
         (void)!record_session_attach(open_session(&k, &o), pid, 0);
         _exit(0);
     }
@@ -729,7 +696,7 @@ static void a_disk_that_fills_ends_the_recording_once(void **state)
     int rc;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     o.frequency_hz = 4000;
     s = open_session(&k, &o);
     attach(s, pid, 0);
@@ -766,7 +733,7 @@ static void a_command_is_sampled_from_its_exec_on(void **state)
     int status = 0, rc;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     assert_int_equal(record_command_prepare(c, argv, NULL), 0);
     pid = record_command_pid(c);
@@ -814,7 +781,7 @@ static void a_child_that_outlives_its_parent_is_a_target_at_once(void **state)
     }
     assert_true(parent > 0);
     waitpid(parent, &status, WUNTRACED);
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, parent, 0);
     kill(parent, SIGCONT);
@@ -864,7 +831,7 @@ static void a_refresh_covers_no_thread_twice(void **state)
         pid_t pid = start_thread_maker(2);
         size_t events;
 
-        record_options_init(&o);
+        record_options_init(&o, sizeof o);
         s = open_session(&k, &o);
         attach(s, pid, when[i]);
         events = open_events();
@@ -897,7 +864,7 @@ static void a_process_whose_first_thread_has_ended_can_be_attached(void **state)
         pthread_exit(NULL);
     }
     nanosleep(&moment, NULL);
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, pid, 0);
     poll_samples(s, 20);
@@ -918,7 +885,7 @@ static void one_attached_switched_off_stays_off_when_another_is_added(void **sta
     uint64_t samples_off;
 
     (void)state;
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     attach(s, off, RECORD_ATTACH_DISABLED);
     attach(s, on, 0);
@@ -956,7 +923,7 @@ static void a_program_may_record_itself(void **state)
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
         return;
     }
-    record_options_init(&o);
+    record_options_init(&o, sizeof o);
     s = open_session(&k, &o);
     if (pthread_create(&thread, NULL, spin_thread, NULL) != 0)
         _exit(1);
@@ -983,7 +950,6 @@ int main(void)
         cmocka_unit_test(a_frequency_above_the_limit_carries_both_numbers),
         cmocka_unit_test(the_header_says_what_was_asked_for),
         cmocka_unit_test(a_stack_size_above_the_kernels_is_clamped_and_said_so),
-        cmocka_unit_test(faults_are_counted_by_kind_and_reported_by_share),
         cmocka_unit_test(a_running_process_is_sampled_at_the_rate_asked_for),
         cmocka_unit_test(nothing_is_sampled_while_switched_off),
         cmocka_unit_test(processes_may_be_added_and_may_end),

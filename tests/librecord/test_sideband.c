@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "session.h"
+#include "fake_kernel.h"
+#include "fake_ring.h"
 
 #define PID 5000000 /* PID_MAX_LIMIT is 4,194,304 */
 #define CHILD 5000001
@@ -24,10 +26,9 @@
 /* ---- a session without events ---- */
 
 struct fixture {
-    struct record_session *s;
+    struct fake_kernel kernel;
     char path[64];
     int fd;
-    uint64_t time_ns;
 };
 
 static void open_fixture(struct fixture *f, bool no_inherit)
@@ -38,19 +39,20 @@ static void open_fixture(struct fixture *f, bool no_inherit)
     strcpy(f->path, "/tmp/test_sideband.XXXXXX");
     f->fd = mkstemp(f->path);
     assert_true(f->fd >= 0);
-    f->time_ns = 1000;
-    f->s = record_session_new();
-    assert_non_null(f->s);
-    record_options_init(&o);
+    f->kernel.time_ns = 1000;
+    f->kernel.step_ns = 1;
+    f->kernel.s = record_session_new();
+    assert_non_null(f->kernel.s);
+    record_options_init(&o, sizeof o);
     o.no_inherit = no_inherit;
-    assert_int_equal(record_session_open_fd(f->s, f->fd, &o), 0);
-    f->s->config.settled = true;
-    recordint_event_layout(&f->s->config, &f->s->layout);
-    p = recordint_process_new(f->s, PID);
+    assert_int_equal(record_session_open_fd(f->kernel.s, f->fd, &o), 0);
+    f->kernel.s->config.settled = true;
+    recordint_event_layout(&f->kernel.s->config, &f->kernel.s->layout);
+    p = recordint_process_new(f->kernel.s, PID);
     assert_non_null(p);
     p->mode = RECORD_MODE_INHERIT;
-    assert_non_null(recordint_thread_get(f->s, p, PID));
-    assert_int_equal(recordint_note_session(f->s, PID), 0);
+    assert_non_null(recordint_thread_get(f->kernel.s, p, PID));
+    assert_int_equal(recordint_note_session(f->kernel.s, PID), 0);
 }
 
 /* Ends the recording and returns its records as text, one a line; the caller frees it. */
@@ -63,8 +65,8 @@ static char *finish(struct fixture *f)
     FILE *out = open_memstream(&text, &size);
     int rc;
 
-    assert_int_equal(record_session_finish(f->s), 0);
-    record_session_free(f->s);
+    assert_int_equal(record_session_finish(f->kernel.s), 0);
+    record_session_free(f->kernel.s);
     assert_int_equal(lseek(f->fd, 0, SEEK_SET), 0);
     assert_int_equal(spool_reader_open_fd(r, f->fd), 0);
     while ((rc = spool_reader_next(r, &rec)) > 0) {
@@ -129,132 +131,14 @@ static void expect(struct fixture *f, const char *expected)
 
 /* ---- records ---- */
 
-struct bytes {
-    _Alignas(8) uint8_t data[4096];
-    size_t size;
-};
-
-static void put(struct bytes *b, const void *data, size_t size)
-{
-    assert_true(b->size + size <= sizeof b->data);
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-}
-
-static void put32(struct bytes *b, uint32_t v)
-{
-    put(b, &v, sizeof v);
-}
-
-static void put64(struct bytes *b, uint64_t v)
-{
-    put(b, &v, sizeof v);
-}
-
-static void put_text(struct bytes *b, const char *text)
-{
-    static const char zeros[8];
-    size_t size = strlen(text) + 1;
-
-    put(b, text, size);
-    put(b, zeros, (8 - size % 8) % 8);
-}
-
-static void begin(struct bytes *b, uint32_t type, uint16_t misc)
-{
-    struct perf_event_header header = {.type = type, .misc = misc};
-
-    b->size = 0;
-    put(b, &header, sizeof header);
-}
-
-static void send(struct fixture *f, struct bytes *b)
-{
-    uint16_t size = (uint16_t)b->size;
-
-    memcpy(b->data + offsetof(struct perf_event_header, size), &size, sizeof size);
-    assert_int_equal(recordint_record(f->s, b->data, b->size), 0);
-}
-
-/* The trailer of records that are no samples: TID, TIME, CPU, IDENTIFIER. */
-static void send_with_id(struct fixture *f, struct bytes *b, int pid, int tid)
-{
-    put32(b, (uint32_t)pid);
-    put32(b, (uint32_t)tid);
-    put64(b, f->time_ns++);
-    put64(b, 0);
-    put64(b, 1);
-    send(f, b);
-}
-
 static void mmap2(struct fixture *f, int pid, uint64_t start, uint64_t size, const char *path)
 {
-    struct bytes b;
-
-    begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)pid);
-    put64(&b, start);
-    put64(&b, size);
-    put64(&b, 0);
-    put32(&b, 0);
-    put32(&b, 0);
-    put64(&b, 77);
-    put64(&b, 0);
-    put32(&b, 5); /* PROT_READ | PROT_EXEC */
-    put32(&b, 2);
-    put_text(&b, path);
-    send_with_id(f, &b, pid, pid);
-}
-
-static void comm(struct fixture *f, int pid, int tid, const char *name, bool exec)
-{
-    struct bytes b;
-
-    begin(&b, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)tid);
-    put_text(&b, name);
-    send_with_id(f, &b, pid, tid);
-}
-
-static void task(struct fixture *f, uint32_t type, int pid, int tid, int ppid, int ptid)
-{
-    struct bytes b;
-
-    begin(&b, type, 0);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)ppid);
-    put32(&b, (uint32_t)tid);
-    put32(&b, (uint32_t)ptid);
-    put64(&b, f->time_ns);
-    send_with_id(f, &b, ppid, ptid);
-}
-
-/* A sample without stack bytes: its first frame and the marker. */
-static void sample_in(struct fixture *f, int pid, int tid, uint64_t ip, uint16_t cpu_mode)
-{
-    struct bytes b;
-    uint64_t mask = f->s->layout.sample_regs_user;
-
-    begin(&b, PERF_RECORD_SAMPLE, cpu_mode);
-    put64(&b, 1);
-    put64(&b, ip);
-    put32(&b, (uint32_t)pid);
-    put32(&b, (uint32_t)tid);
-    put64(&b, f->time_ns++);
-    put64(&b, 0);
-    put64(&b, 1);
-    put64(&b, PERF_SAMPLE_REGS_ABI_64);
-    for (uint64_t left = mask; left != 0; left &= left - 1)
-        put64(&b, ip); /* whatever register it is */
-    put64(&b, 0);      /* no stack */
-    send(f, &b);
+    fake_mmap(&f->kernel, pid, start, size, 77, path);
 }
 
 static void sample(struct fixture *f, int pid, int tid, uint64_t ip)
 {
-    sample_in(f, pid, tid, ip, PERF_RECORD_MISC_USER);
+    fake_sample(&f->kernel, pid, tid, ip, PERF_RECORD_MISC_USER);
 }
 
 /* ---- tests ---- */
@@ -266,8 +150,8 @@ static void a_fork_gives_the_child_its_parents_mappings_name_and_runtime(void **
     (void)state;
     open_fixture(&f, false);
     mmap2(&f, PID, 0x1000, 0x1000, "/usr/bin/python3.12");
-    comm(&f, PID, PID, "server", false);
-    task(&f, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
+    fake_comm(&f.kernel, PID, PID, "server", false);
+    fake_task(&f.kernel, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
     sample(&f, CHILD, CHILD, 0x1234);
     expect(&f, "module 5000000 1000-2000 /usr/bin/python3.12\n"
                "python 5000000 1 at 1000\n"
@@ -288,7 +172,7 @@ static void an_exec_drops_what_was_there(void **state)
     open_fixture(&f, false);
     mmap2(&f, PID, 0x1000, 0x1000, "/usr/lib/libpython3.12.so.1.0");
     sample(&f, PID, PID, 0x1234);
-    comm(&f, PID, PID, "next", true);
+    fake_comm(&f.kernel, PID, PID, "next", true);
     sample(&f, PID, PID, 0x1234);
     mmap2(&f, PID, 0x5000, 0x1000, "/bin/next");
     sample(&f, PID, PID, 0x5234);
@@ -312,12 +196,12 @@ static void a_process_lives_until_its_last_thread_ends(void **state)
     (void)state;
     open_fixture(&f, false);
     mmap2(&f, PID, 0x1000, 0x1000, "/bin/a");
-    task(&f, PERF_RECORD_FORK, PID, PID + 100, PID, PID);
-    task(&f, PERF_RECORD_EXIT, PID, PID, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_FORK, PID, PID + 100, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_EXIT, PID, PID, PID, PID);
     sample(&f, PID, PID + 100, 0x1234);
-    assert_non_null(recordint_process_find(f.s, PID));
-    task(&f, PERF_RECORD_EXIT, PID, PID + 100, PID, PID);
-    assert_null(recordint_process_find(f.s, PID));
+    assert_non_null(recordint_process_find(f.kernel.s, PID));
+    fake_task(&f.kernel, PERF_RECORD_EXIT, PID, PID + 100, PID, PID);
+    assert_null(recordint_process_find(f.kernel.s, PID));
     expect(&f, "module 5000000 1000-2000 /bin/a\n"
                "sample 5000000/5000100 in 1234 marker\n"
                "retire 5000000\n"
@@ -331,8 +215,8 @@ static void children_are_left_alone_without_inheriting(void **state)
     (void)state;
     open_fixture(&f, true);
     mmap2(&f, PID, 0x1000, 0x1000, "/bin/a");
-    task(&f, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
-    assert_null(recordint_process_find(f.s, CHILD));
+    fake_task(&f.kernel, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
+    assert_null(recordint_process_find(f.kernel.s, CHILD));
     mmap2(&f, CHILD, 0x9000, 0x1000, "/bin/b");
     expect(&f, "module 5000000 1000-2000 /bin/a\n"
                "end 5000000 0 0 0\n");
@@ -344,10 +228,10 @@ static void processes_that_nobody_asked_for_are_not_recorded(void **state)
 
     (void)state;
     open_fixture(&f, false);
-    f.s->counts.mode = RECORD_MODE_SYSTEM_WIDE;
+    f.kernel.s->counts.mode = RECORD_MODE_SYSTEM_WIDE;
     mmap2(&f, OTHER, 0x1000, 0x1000, "/bin/other");
-    comm(&f, OTHER, OTHER, "other", true);
-    task(&f, PERF_RECORD_FORK, CHILD, CHILD, OTHER, OTHER);
+    fake_comm(&f.kernel, OTHER, OTHER, "other", true);
+    fake_task(&f.kernel, PERF_RECORD_FORK, CHILD, CHILD, OTHER, OTHER);
     sample(&f, OTHER, OTHER, 0x1234);
     expect(&f, "end 5000000 0 0 0\n");
 }
@@ -358,12 +242,12 @@ static void a_name_is_noted_before_the_first_sample_and_when_it_changes(void **s
 
     (void)state;
     open_fixture(&f, false);
-    task(&f, PERF_RECORD_FORK, PID, PID + 7, PID, PID);
-    comm(&f, PID, PID + 7, "worker-0", false);
-    comm(&f, PID, PID + 7, "worker-1", false);
+    fake_task(&f.kernel, PERF_RECORD_FORK, PID, PID + 7, PID, PID);
+    fake_comm(&f.kernel, PID, PID + 7, "worker-0", false);
+    fake_comm(&f.kernel, PID, PID + 7, "worker-1", false);
     sample(&f, PID, PID + 7, 0x10);
     sample(&f, PID, PID + 7, 0x10);
-    comm(&f, PID, PID + 7, "idle", false);
+    fake_comm(&f.kernel, PID, PID + 7, "idle", false);
     expect(&f, "thread 5000000 5000007 worker-1\n"
                "sample 5000000/5000007 at 10 marker\n"
                "sample 5000000/5000007 at 10 marker\n"
@@ -375,17 +259,17 @@ static void losses_are_in_the_spool_and_in_the_summary(void **state)
 {
     struct record_summary summary;
     struct fixture f;
-    struct bytes b;
+    struct perf_bytes b;
 
     (void)state;
     open_fixture(&f, false);
-    begin(&b, PERF_RECORD_LOST, 0);
-    put64(&b, 1);
-    put64(&b, 41);
-    send_with_id(&f, &b, PID, PID);
-    assert_true(f.s->loss_seen);
-    assert_int_equal(recordint_recover(f.s), 0);
-    record_session_summary(f.s, &summary);
+    perf_bytes_begin(&b, PERF_RECORD_LOST, 0);
+    perf_bytes_u64(&b, 1);
+    perf_bytes_u64(&b, 41);
+    fake_record_with_id(&f.kernel, &b, PID, PID);
+    assert_true(f.kernel.s->loss_seen);
+    assert_int_equal(recordint_recover(f.kernel.s), 0);
+    record_session_summary(f.kernel.s, &summary);
     assert_int_equal(summary.lost_events, 41);
     assert_int_equal(summary.lifecycle_gaps, 1);
     expect(&f, "lost 5000000 41\n"
@@ -399,12 +283,13 @@ static void nothing_is_sampled_of_a_process_that_has_ended(void **state)
 
     (void)state;
     open_fixture(&f, false);
-    f.s->threads_unsure = true; /* as with every process attached to: forks may have been missed */
+    f.kernel.s->threads_unsure =
+        true; /* as with every process attached to: forks may have been missed */
     mmap2(&f, PID, 0x1000, 0x1000, "/bin/server");
-    task(&f, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
-    task(&f, PERF_RECORD_EXIT, CHILD, CHILD, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_FORK, CHILD, CHILD, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_EXIT, CHILD, CHILD, PID, PID);
     sample(&f, CHILD, CHILD, 0x1234);
-    record_session_summary(f.s, &summary);
+    record_session_summary(f.kernel.s, &summary);
     assert_int_equal(summary.missing_pid, 1);
     expect(&f, "module 5000000 1000-2000 /bin/server\n"
                "module 5000001 1000-2000 /bin/server\n"
@@ -422,7 +307,7 @@ static void samples_that_say_not_whose_they_are_are_counted(void **state)
     sample(&f, -1, -1, 0x10);
     sample(&f, PID, -1, 0x10);
     sample(&f, PID, 0, 0x10);
-    record_session_summary(f.s, &summary);
+    record_session_summary(f.kernel.s, &summary);
     assert_int_equal(summary.sample_events, 3);
     assert_int_equal(summary.samples, 0);
     assert_int_equal(summary.missing_pid, 1);
@@ -466,15 +351,15 @@ static void ids_below_one_are_left_alone(void **state)
 
     (void)state;
     open_fixture(&f, false);
-    task(&f, PERF_RECORD_FORK, 0, CHILD, PID, PID);
-    task(&f, PERF_RECORD_FORK, -1, CHILD, PID, PID);
-    task(&f, PERF_RECORD_FORK, PID, 0, PID, PID);
-    comm(&f, PID, 0, "none", false);
-    comm(&f, PID, -1, "none", true);
-    task(&f, PERF_RECORD_EXIT, PID, 0, PID, PID);
-    assert_int_equal(f.s->processes.count, 1);
-    assert_int_equal(f.s->threads.count, 1);
-    assert_non_null(recordint_process_find(f.s, PID));
+    fake_task(&f.kernel, PERF_RECORD_FORK, 0, CHILD, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_FORK, -1, CHILD, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_FORK, PID, 0, PID, PID);
+    fake_comm(&f.kernel, PID, 0, "none", false);
+    fake_comm(&f.kernel, PID, -1, "none", true);
+    fake_task(&f.kernel, PERF_RECORD_EXIT, PID, 0, PID, PID);
+    assert_int_equal(f.kernel.s->processes.count, 1);
+    assert_int_equal(f.kernel.s->threads.count, 1);
+    assert_non_null(recordint_process_find(f.kernel.s, PID));
     expect(&f, "end 5000000 0 0 0\n");
 }
 
@@ -485,13 +370,13 @@ static void a_mapping_older_than_the_maps_that_were_read_is_nothing_new(void **s
 
     (void)state;
     open_fixture(&f, false);
-    p = recordint_process_find(f.s, PID);
+    p = recordint_process_find(f.kernel.s, PID);
     p->maps_ns = 1001;
     mmap2(&f, PID, 0x1000, 0x1000, "/lib/before.so"); /* at 1000 */
     mmap2(&f, PID, 0x1000, 0x1000, "/lib/after.so");
     p->maps_ns = UINT64_MAX;
-    comm(&f, PID, PID, "next",
-         true); /* whatever was read, the new program's mappings come as records */
+    fake_comm(&f.kernel, PID, PID, "next",
+              true); /* whatever was read, the new program's mappings come as records */
     mmap2(&f, PID, 0x1000, 0x1000, "/bin/next");
     expect(&f, "module 5000000 1000-2000 /lib/after.so\n"
                "retire 5000000\n"
@@ -509,19 +394,19 @@ static void threads_end_in_any_order(void **state)
     (void)state;
     open_fixture(&f, false);
     for (int i = 1; i <= 9; i++)
-        task(&f, PERF_RECORD_FORK, PID, PID + i, PID, PID);
+        fake_task(&f.kernel, PERF_RECORD_FORK, PID, PID + i, PID, PID);
     for (int i = 1; i <= 9; i += 2) /* last, first and between */
-        task(&f, PERF_RECORD_EXIT, PID, PID + i, PID, PID);
-    task(&f, PERF_RECORD_EXIT, PID, PID, PID, PID);
-    p = recordint_process_find(f.s, PID);
+        fake_task(&f.kernel, PERF_RECORD_EXIT, PID, PID + i, PID, PID);
+    fake_task(&f.kernel, PERF_RECORD_EXIT, PID, PID, PID, PID);
+    p = recordint_process_find(f.kernel.s, PID);
     assert_non_null(p);
     for (const struct thread *t = p->threads; t != NULL; t = t->next, left++)
         assert_int_equal(t->tid % 2, 0);
     assert_int_equal(left, 4);
     for (int i = 8; i >= 2; i -= 2)
-        task(&f, PERF_RECORD_EXIT, PID, PID + i, PID, PID);
-    assert_null(recordint_process_find(f.s, PID));
-    assert_int_equal(f.s->threads.count, 0);
+        fake_task(&f.kernel, PERF_RECORD_EXIT, PID, PID + i, PID, PID);
+    assert_null(recordint_process_find(f.kernel.s, PID));
+    assert_int_equal(f.kernel.s->threads.count, 0);
     expect(&f, "end 5000000 0 0 0\n");
 }
 
@@ -536,12 +421,12 @@ static void a_child_whose_fork_was_lost_is_recorded(void **state)
     (void)state;
     open_fixture(&f, false);
     sample(&f, self, self, 0x10);
-    f.s->threads_unsure = true;
+    f.kernel.s->threads_unsure = true;
     sample(&f, OTHER, OTHER, 0x10);
-    assert_null(recordint_process_find(f.s, OTHER));
+    assert_null(recordint_process_find(f.kernel.s, OTHER));
     sample(&f, self, self, 0x10);
-    assert_non_null(recordint_process_find(f.s, self));
-    record_session_summary(f.s, &summary);
+    assert_non_null(recordint_process_find(f.kernel.s, self));
+    record_session_summary(f.kernel.s, &summary);
     assert_int_equal(summary.missing_pid, 2);
     assert_int_equal(summary.processes, 2);
     text = finish(&f);
@@ -557,15 +442,15 @@ static void a_command_that_starts_while_sampling_is_off_is_not_sampled(void **st
 
     (void)state;
     open_fixture(&f, false);
-    p = recordint_process_find(f.s, PID);
+    p = recordint_process_find(f.kernel.s, PID);
     p->before_exec = true;
-    assert_int_equal(record_session_enable(f.s), 0);
-    assert_int_equal(record_session_disable(f.s), 0);
-    comm(&f, PID, PID, "quiet", true);
+    assert_int_equal(record_session_enable(f.kernel.s), 0);
+    assert_int_equal(record_session_disable(f.kernel.s), 0);
+    fake_comm(&f.kernel, PID, PID, "quiet", true);
     sample(&f, PID, PID, 0x10);
-    assert_int_equal(record_session_enable(f.s), 0);
+    assert_int_equal(record_session_enable(f.kernel.s), 0);
     sample(&f, PID, PID, 0x20);
-    assert_int_equal(record_session_disable(f.s), 0);
+    assert_int_equal(record_session_disable(f.kernel.s), 0);
     sample(&f, PID, PID, 0x30); /* still in a ring when it was switched off */
     expect(&f, "comm 5000000 quiet\n"
                "thread 5000000 5000000 quiet\n"
@@ -579,7 +464,7 @@ static void damaged_records_are_counted(void **state)
 {
     struct record_summary summary;
     struct fixture f;
-    struct bytes b;
+    struct perf_bytes b;
 
     (void)state;
     open_fixture(&f, false);
@@ -589,19 +474,76 @@ static void damaged_records_are_counted(void **state)
         size_t size = 8 + (size_t)(rand() % 40) * 8;
 
         for (size_t k = 0; k < size; k++)
-            b.data[k] = (uint8_t)rand();
+            ((uint8_t *)b.words)[k] = (uint8_t)rand();
         header = (struct perf_event_header){
             .type = (uint32_t)(rand() % 22), .misc = (uint16_t)rand(), .size = (uint16_t)size};
-        memcpy(b.data, &header, sizeof header);
+        memcpy(b.words, &header, sizeof header);
         if (size >= 16 && rand() % 2) {
             int32_t pid = PID;
 
-            memcpy(b.data + 8, &pid, sizeof pid);
+            memcpy(b.words + 1, &pid, sizeof pid);
         }
-        assert_int_equal(recordint_record(f.s, b.data, size), 0);
+        assert_int_equal(recordint_record(f.kernel.s, b.words, size), 0);
     }
-    record_session_summary(f.s, &summary);
+    record_session_summary(f.kernel.s, &summary);
     assert_true(summary.corrupt_records > 0);
+    free(finish(&f));
+}
+
+/* What was skipped may have been a mapping or the end of a process. */
+static void a_corrupt_ring_is_a_loss_like_any_other(void **state)
+{
+    const struct perf_event_header nonsense = {.type = PERF_RECORD_MMAP2};
+    struct record_summary summary;
+    struct fake_ring ring;
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, false);
+    f.kernel.s->order = recordint_order_new(&f.kernel.s->layout);
+    assert_non_null(f.kernel.s->order);
+    fake_ring_new(&ring, 4096, 0);
+    assert_int_equal(recordint_order_add(f.kernel.s->order, &ring.ring), 0);
+    assert_true(fake_ring_write(&ring, &nonsense, sizeof nonsense));
+    for (int polls = 0; polls < 2; polls++) {
+        assert_int_equal(record_session_poll(f.kernel.s, 0), 0);
+        record_session_summary(f.kernel.s, &summary);
+        assert_int_equal(summary.corrupt_records, 1);
+        assert_int_equal(summary.lifecycle_gaps, 1);
+    }
+    assert_true(f.kernel.s->threads_unsure);
+    free(finish(&f));
+    fake_ring_free(&ring);
+}
+
+/* Only what is there can be read: a process that cannot be looked at for want of descriptors has not ended. */
+static void what_descriptors_did_not_suffice_for_is_read_a_second_later(void **state)
+{
+    struct rlimit limit, none;
+    struct process *p;
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, false);
+    f.kernel.s->order = recordint_order_new(&f.kernel.s->layout);
+    p = recordint_process_new(f.kernel.s, getpid());
+    assert_non_null(f.kernel.s->order);
+    assert_non_null(p);
+    p->rescan_due = true;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_int_equal(recordint_recover(f.kernel.s), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(p->rescan_due);
+    assert_null(p->threads);
+    f.kernel.s->second_ns = 0; /* a second is over */
+    assert_int_equal(record_session_poll(f.kernel.s, 0), 0);
+    assert_false(p->rescan_due);
+    assert_non_null(p->threads);
+    assert_int_equal(p->threads->tid, getpid());
+    assert_true(p->maps_ns > 0);
     free(finish(&f));
 }
 
@@ -630,11 +572,11 @@ static void times_far_apart_are_kept(void **state)
     open_fixture(&f, false);
     mmap2(&f, PID, 0x1000, 0x1000, "/bin/a");
     for (size_t i = 0; i < count; i++) {
-        f.time_ns = times_ns[i];
+        f.kernel.time_ns = times_ns[i];
         sample(&f, PID, PID, 0x1234);
     }
-    assert_int_equal(record_session_finish(f.s), 0);
-    record_session_free(f.s);
+    assert_int_equal(record_session_finish(f.kernel.s), 0);
+    record_session_free(f.kernel.s);
     assert_int_equal(lseek(f.fd, 0, SEEK_SET), 0);
     r = spool_reader_new();
     assert_non_null(r);
@@ -671,6 +613,8 @@ int main(void)
         cmocka_unit_test(a_child_whose_fork_was_lost_is_recorded),
         cmocka_unit_test(a_command_that_starts_while_sampling_is_off_is_not_sampled),
         cmocka_unit_test(damaged_records_are_counted),
+        cmocka_unit_test(a_corrupt_ring_is_a_loss_like_any_other),
+        cmocka_unit_test(what_descriptors_did_not_suffice_for_is_read_a_second_later),
         cmocka_unit_test(times_far_apart_are_kept),
     };
 

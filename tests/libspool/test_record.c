@@ -28,7 +28,7 @@
 
 #define OK DECODE_OK
 #define BAD SPOOL_ERR_CORRUPT
-#define LIMIT DECODE_PATH_LIMIT
+#define LIMIT DECODE_TOO_LONG
 
 #define OVER "80 80 80 80 80 80 80 80 80 02" /* 2^64 */
 #define TWO_32 "80 80 80 80 10"              /* 2^32, as a signed number 2^31 */
@@ -83,7 +83,7 @@ struct decoded {
     int rc;
     size_t used;
     struct spool_record rec;
-    uint64_t limit_bytes;
+    uint64_t needed_bytes;
     struct error_state error;
     struct jit_scratch jit; /* holds the symbols of rec */
 };
@@ -96,7 +96,7 @@ static void decode(struct decoded *d, const struct table *t, const void *data, s
 
     memset(d, 0, sizeof *d);
     d->rc =
-        spoolint_record_decode(&c, offset_bytes, t, &d->jit, &d->rec, &d->limit_bytes, &d->error);
+        spoolint_record_decode(&c, offset_bytes, t, &d->jit, &d->rec, &d->needed_bytes, &d->error);
     d->used = (size_t)(c.at - p);
 }
 
@@ -327,7 +327,7 @@ static void a_path_length_may_not_lead_beyond_64_bits_nor_make_anyone_allocate(v
         decode(&d, &t, b.data, b.size, OFFSET);
         assert_int_equal(d.rc, beyond ? BAD : LIMIT);
         if (!beyond)
-            assert_int_equal(d.limit_bytes, UINT64_MAX - OFFSET);
+            assert_int_equal(d.needed_bytes, UINT64_MAX - OFFSET);
         decoded_free(&d);
     }
     b.size = 0;

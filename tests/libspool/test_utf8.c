@@ -2,6 +2,7 @@
 /* UTF-8 against a reference that decodes: slow, and obviously right. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,6 +6,7 @@ set -u
 needs nm strip objcopy readelf gcc dwz
 SYM_LIBS="${SYM_LIBS:--liberty -lpthread -lz -llzma} -Wl,--wrap=symint_dwarf_open"
 with_libsym opened opened.c
+SYM_LIBS="${SYM_LIBS% -Wl,--wrap=symint_dwarf_open}" with_libsym chains chains.c
 
 failures=0
 checked=0
@@ -241,6 +242,25 @@ tells "^none: image4/build/obj/one.dwo: No such file" --sysroot image4 split /bi
 tells "^none: image4/../../../$work/build/obj/one.dwo: No such file" --sysroot image4 split /bin/split - "/../../../$work/build" obj/one.dwo
 cp build/obj/one.dwo image4/build/obj/
 says "file ./image4/build/obj/one.dwo /build/obj/one.dwo" --sysroot image4 split /bin/split - /build obj/one.dwo
+
+# of another build, at the place that the program names; the right one is beside the program, or nowhere
+row="split file of another build"
+mkdir place elsewhere
+(cd place && gcc -g -O1 -gsplit-dwarf -o one ../prog.c && mv ./*.dwo right && mv one ../elsewhere/one) || exit 1
+name=$(readelf --debug-dump=info elsewhere/one 2>/dev/null | sed -n 's/.*dwo_name.*: //p' | head -n 1)
+mv place/right "elsewhere/${name##*/}"
+outer=$(nm elsewhere/one | awk '$3 == "outer" { print "0x" $1 }')
+./chains -v elsewhere/one <<<"$outer" >right
+grep -q 'start line: 2' right || fail "the right file: $(<right)"
+(cd place && gcc -g -O2 -DOTHER -gsplit-dwarf -o one ../prog.c && rm one && test -f "$name") || exit 1
+./chains -v elsewhere/one <<<"$outer" >got
+cmp -s got right || fail "a stale file hides the right one: $(<got)"
+./chains -d elsewhere/one <<<"$outer" >said
+[ "$(<said)" = "found: " ] || fail "but says '$(<said)'"
+rm "elsewhere/${name##*/}"
+./chains -d elsewhere/one <<<"$outer" >said
+grep -q "place/$name: it is not the split file that was built with the program" said || fail "says '$(<said)'"
+checked=$((checked + 4))
 
 # ---- packages ----
 

@@ -84,7 +84,7 @@ static void print_files(struct sym_context *c, uint32_t module, const char *dir)
     static const char *const kinds[] = {"", "program", "debug", "supplementary", "package"};
     struct sym_file files[SYM_FILES_MAX];
     char owner[2 * 64 + 1] = "";
-    int count = sym_module_files(c, module, files);
+    int count = sym_module_files(c, module, files, SYM_FILES_MAX);
     if (count < 0)
         die(sym_context_error(c));
     bool alone = count < 2 || files[1].kind != SYM_FILE_DEBUG;
@@ -128,8 +128,8 @@ static void check_misuse(struct sym_context *c)
 {
     struct sym_file files[SYM_FILES_MAX];
     struct sym_context *closed = sym_context_new();
-    if (closed == NULL || sym_module_files(closed, 0, files) != SYM_ERR_MISUSE ||
-        sym_module_files(c, 7, files) != SYM_ERR_MISUSE)
+    if (closed == NULL || sym_module_files(closed, 0, files, SYM_FILES_MAX) != SYM_ERR_MISUSE ||
+        sym_module_files(c, 7, files, SYM_FILES_MAX) != SYM_ERR_MISUSE)
         die("misuse is accepted");
     sym_context_free(closed);
 }

@@ -76,11 +76,10 @@ static int locate(struct symint_arena *arena, const struct symint_search_options
 
 static struct sym_archive *open_archive(const char *path)
 {
-    struct sym_archive *a;
-    int rc = sym_archive_open(path, &a);
-    if (rc == 0)
+    struct sym_archive *a = sym_archive_new();
+    if (a != NULL && sym_archive_open(a, path) == 0)
         return a;
-    fprintf(stderr, "opened: %s: %s\n", path, sym_error_text(rc));
+    fprintf(stderr, "opened: %s\n", a != NULL ? sym_archive_error(a) : "out of memory");
     exit(2);
 }
 
@@ -88,6 +87,16 @@ static void close_archives(struct sym_archive **archives, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         sym_archive_free(archives[i]);
+}
+
+/* Any split file will do. */
+static int take_first(void *user, struct symint_debug_file *f, const char **why)
+{
+    struct symint_debug_file *out = user;
+    (void)why;
+    *out = *f;
+    *f = (struct symint_debug_file){.fd = -1};
+    return 1;
 }
 
 static const char *optional(const char *text)
@@ -146,7 +155,7 @@ int main(int argc, char **argv)
         rc = symint_find_package(&arena, &options, &from, program, &out, &why);
     else if (strcmp(what, "split") == 0 && at + 2 < argc)
         rc = symint_find_split(&arena, &options, &from, program, optional(argv[at + 1]),
-                               argv[at + 2], &out, &why);
+                               argv[at + 2], take_first, &out, &why);
     else
         rc = 2;
     if (rc == 0 && out.elf != NULL) {

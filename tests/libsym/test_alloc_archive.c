@@ -80,10 +80,11 @@ static int count_names(void *user, const char *name, bool is_folder)
 
 static void use_archive(const char *path)
 {
-    struct sym_archive *a = NULL;
+    struct sym_archive *a = sym_archive_new();
     size_t names = 0;
     int fd;
-    CHECK(sym_archive_open(path, &a));
+    CHECK(a == NULL ? SYM_ERR_NOMEM : sym_archive_open(a, path));
+    assert_string_equal(sym_archive_error(a), "no error");
     assert_string_equal(sym_archive_fault(a), "");
     CHECK(sym_archive_open_file(a, "folder/../hard", &fd));
     close(fd);

@@ -176,7 +176,7 @@ static struct sym_packed pieces[2];
 static int use_files(struct sym_context *c, uint32_t handle)
 {
     struct sym_file files[SYM_FILES_MAX];
-    int rc = sym_module_files(c, handle, files);
+    int rc = sym_module_files(c, handle, files, SYM_FILES_MAX);
     for (int i = 0; i < rc; i++) {
         say(&got, files[i].path);
         close(files[i].fd);

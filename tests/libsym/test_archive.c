@@ -69,6 +69,20 @@ static void begin(void)
     image.size = 0;
 }
 
+/* An open archive; NULL with the code, and `why` tells. */
+static int open_archive(const char *path, struct sym_archive **a)
+{
+    *a = sym_archive_new();
+    assert_non_null(*a);
+    int rc = sym_archive_open(*a, path);
+    if (rc == 0)
+        return 0;
+    snprintf(why, sizeof(why), "%s", sym_archive_error(*a));
+    sym_archive_free(*a);
+    *a = NULL;
+    return rc;
+}
+
 /* The image as an archive, packed or not. */
 static int open_image(bool gzip, struct sym_archive **a)
 {
@@ -77,7 +91,7 @@ static int open_image(bool gzip, struct sym_archive **a)
         tar_image_write_gzip(&image, path);
     else
         tar_image_write(&image, path);
-    return symint_archive_open(path, a, why, sizeof(why));
+    return open_archive(path, a);
 }
 
 /* What is in a file; "!CODE" for an error. */
@@ -180,7 +194,7 @@ static void a_folder_is_an_archive(void **state)
 {
     (void)state;
     struct sym_archive *a;
-    assert_int_equal(sym_archive_open(at("in"), &a), 0);
+    assert_int_equal(open_archive(at("in"), &a), 0);
     assert_string_equal(sym_archive_fault(a), "");
     check_tree(a);
     assert_string_equal(list(a, ""), "a d/ d-e/ far fifo loop to_d ");
@@ -203,14 +217,41 @@ static void a_tar_file_is_an_archive_packed_or_not(void **state)
     }
 }
 
+static void an_archive_is_opened_once_and_before_it_is_read(void **state)
+{
+    (void)state;
+    struct sym_archive *a = sym_archive_new();
+    int fd;
+    assert_non_null(a);
+    assert_string_equal(sym_archive_error(a), "no error");
+    assert_string_equal(sym_archive_fault(a), "");
+    assert_int_equal(sym_archive_open_file(a, "a", &fd), SYM_ERR_MISUSE);
+    assert_int_equal(sym_archive_list(a, "", NULL, NULL), SYM_ERR_MISUSE);
+    assert_int_equal(sym_archive_open(a, at("in")), 0);
+    assert_string_equal(sym_archive_error(a), "no error");
+    assert_int_equal(sym_archive_open(a, at("in")), SYM_ERR_MISUSE);
+    assert_non_null(strstr(sym_archive_error(a), "in: the archive was opened before"));
+    check_tree(a);
+    sym_archive_free(a);
+    a = sym_archive_new();
+    assert_non_null(a);
+    assert_int_equal(sym_archive_open(a, at("none")), SYM_ERR_NOT_FOUND);
+    assert_int_equal(sym_archive_open(a, at("in")), SYM_ERR_MISUSE);
+    assert_non_null(strstr(sym_archive_error(a), "No such file")); /* the first error stays */
+    assert_int_equal(sym_archive_open_file(a, "a", &fd), SYM_ERR_MISUSE);
+    sym_archive_free(a);
+}
+
 static void what_is_neither_is_refused(void **state)
 {
     (void)state;
     struct sym_archive *a;
-    assert_int_equal(sym_archive_open(at("none"), &a), SYM_ERR_NOT_FOUND);
-    assert_int_equal(sym_archive_open(at("in/fifo"), &a), SYM_ERR_FORMAT);
-    assert_int_equal(sym_archive_open("/dev/null", &a), SYM_ERR_FORMAT);
-    assert_int_equal(sym_archive_open(at("outside"), &a), SYM_ERR_FORMAT);
+    assert_int_equal(open_archive(at("none"), &a), SYM_ERR_NOT_FOUND);
+    assert_string_equal(strrchr(why, '/'), "/none: No such file or directory");
+    assert_int_equal(open_archive(at("in/fifo"), &a), SYM_ERR_FORMAT);
+    assert_int_equal(open_archive("/dev/null", &a), SYM_ERR_FORMAT);
+    assert_int_equal(open_archive(at("outside"), &a), SYM_ERR_FORMAT);
+    assert_string_equal(strrchr(why, '/'), "/outside: neither a folder nor a tar file");
     begin();
     memset(image.bytes, 0, 512);
     memset(image.bytes + 512, 'x', 512); /* a disk, perhaps */
@@ -402,7 +443,7 @@ static void what_is_before_a_cut_can_be_used(void **state)
         for (size_t cut = 0; cut < size; cut++) {
             struct sym_archive *a;
             put_bytes(bytes, cut);
-            int rc = symint_archive_open(at("image"), &a, why, sizeof(why));
+            int rc = open_archive(at("image"), &a);
             if (rc != 0) {
                 assert_int_equal(rc, SYM_ERR_FORMAT);
                 assert_true(why[0] != '\0');
@@ -435,7 +476,7 @@ static void flipped_bits_do_no_harm(void **state)
             struct sym_archive *a;
             bytes[i / 8] ^= (uint8_t)(1u << i % 8);
             put_bytes(bytes, size);
-            int rc = symint_archive_open(at("image"), &a, why, sizeof(why));
+            int rc = open_archive(at("image"), &a);
             if (rc == 0) {
                 ask_all(a);
                 /* Other bits may stand for the same bytes; else the checksum tells. */
@@ -544,7 +585,7 @@ static void what_gzip_blows_up_is_not_kept(void **state)
         for (int i = 0; i < 22; i++)
             assert_int_equal(gzwrite(f, zeros, sizeof(zeros)), sizeof(zeros));
         assert_int_equal(gzclose(f), Z_OK);
-        assert_int_equal(symint_archive_open(at("image"), &a, why, sizeof(why)), 0);
+        assert_int_equal(open_archive(at("image"), &a), 0);
         assert_string_equal(sym_archive_fault(a),
                             inside ? "" : "1 member of an unknown kind left out");
         assert_int_equal(sym_archive_open_file(a, "zeros", &fd), inside ? 0 : SYM_ERR_NOT_FOUND);
@@ -567,8 +608,8 @@ static void without_a_temporary_folder_gzip_cannot_be_read(void **state)
     char path[512];
     snprintf(path, sizeof(path), "%s", at("image"));
     setenv("TMPDIR", "/nowhere", 1);
-    assert_int_equal(symint_archive_open(path, &a, why, sizeof(why)), SYM_ERR_IO);
-    assert_int_equal(errno, ENOENT);
+    assert_int_equal(open_archive(path, &a), SYM_ERR_IO);
+    assert_non_null(strstr(why, ": temporary file in /nowhere: No such file or directory"));
     if (old != NULL)
         setenv("TMPDIR", old, 1);
     else
@@ -700,6 +741,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_is_an_archive),
         cmocka_unit_test(a_tar_file_is_an_archive_packed_or_not),
+        cmocka_unit_test(an_archive_is_opened_once_and_before_it_is_read),
         cmocka_unit_test(what_is_neither_is_refused),
         cmocka_unit_test(names_that_lead_out_are_left_out),
         cmocka_unit_test(the_last_member_of_a_name_counts),

@@ -321,14 +321,15 @@ static void what_is_known_is_packed_again_only_with_something_new(void **state)
     (void)state;
     const uint64_t addresses[] = {0xffffffff81000140, 0xffffffff81001000, 0xffffffffc0000048};
     char store[96];
-    struct sym_archive *known;
+    struct sym_archive *known = sym_archive_new();
+    assert_non_null(known);
     snprintf(store, sizeof(store), "%s/store", folder);
     write_kallsyms();
     struct sym_context *c = open_context(&(struct setup){.kallsyms = true});
     struct sym_packed first = pack(c, addresses, 2, NULL);
     write_file("store/captures/c1/kernel.syms", first.data, first.size_bytes);
     free(first.data);
-    assert_int_equal(sym_archive_open(store, &known), 0);
+    assert_int_equal(sym_archive_open(known, store), 0);
     struct sym_packed second = pack(c, addresses, 2, known);
     assert_null(second.data);
     assert_int_equal(second.address_count, 2);

@@ -354,28 +354,22 @@ static const struct cli_option *find(const struct cli_tool *tool, const char *na
     return NULL;
 }
 
-static void offer_options(struct spelling *s, const struct cli_tool *tool)
+static _Noreturn void refuse_long(const struct cli_tool *tool, const char *arg, size_t size)
 {
     struct cli_shared_group groups[CLI_GROUPS_MAX];
     size_t count = cli_groups(tool, groups);
-
-    for (size_t i = 0; i < count; i++) {
-        for (const struct cli_option *o = groups[i].options; o->name != NULL; o++) {
-            if (!cli_takes(tool, o))
-                continue;
-            spelling_offer(s, "", o->name, strlen(o->name));
-            if (o->negatable)
-                spelling_offer(s, "no-", o->name, strlen(o->name));
-        }
-    }
-}
-
-static _Noreturn void refuse_long(const struct cli_tool *tool, const char *arg, size_t size)
-{
     struct spelling near;
 
     spelling_begin(&near, arg + 2, size);
-    offer_options(&near, tool);
+    for (size_t i = 0; i < count; i++) {
+        for (const struct cli_option *o = groups[i].options; o->name != NULL; o++) {
+            if (o->name[0] == '\0' || !cli_takes(tool, o))
+                continue;
+            spelling_offer(&near, "", o->name, strlen(o->name));
+            if (o->negatable)
+                spelling_offer(&near, "no-", o->name, strlen(o->name));
+        }
+    }
     if (near.best[0] != '\0')
         cli_usage("unknown option '%.*s', did you mean --%s?", (int)size + 2, arg, near.best);
     cli_usage("unknown option '%.*s'", size > 0 ? (int)size + 2 : 3, arg);

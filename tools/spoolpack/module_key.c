@@ -79,7 +79,7 @@ static int hash_file(struct module_keys *k, const struct sym_file *file, char *k
 static int find_hash(struct module_keys *k, uint32_t handle, struct collected_file *out)
 {
     struct sym_file files[SYM_FILES_MAX];
-    int count = sym_module_files(symbols_context(k->symbols), handle, files), rc = 0;
+    int count = sym_module_files(symbols_context(k->symbols), handle, files, SYM_FILES_MAX), rc = 0;
 
     if (count < 0) {
         cli_error("symbols: %s", sym_context_error(symbols_context(k->symbols)));

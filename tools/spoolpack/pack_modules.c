@@ -155,7 +155,8 @@ static int pack_debug_files(struct packing *p, const struct collected_file *f,
                             struct manifest_module *m, bool *is_new)
 {
     struct sym_file files[SYM_FILES_MAX];
-    int count = sym_module_files(symbols_context(p->symbols), f->handle, files), rc = 0;
+    int count = sym_module_files(symbols_context(p->symbols), f->handle, files, SYM_FILES_MAX),
+        rc = 0;
     struct text_buffer name = {0};
 
     if (count < 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "archive_open.h"
 #include "capture_id.h"
 #include "cli.h"
 #include "input_bytes.h"
@@ -196,12 +197,11 @@ static void report_packed(const struct packing *p, uint64_t new_bytes)
 static int open_known(struct packing *p)
 {
     const char *folder = store_folder(p->store);
-    int rc = folder ? sym_archive_open(folder, &p->known) : 0;
 
-    if (rc == 0)
+    if (!folder)
         return 0;
-    cli_error("%s: %s", folder, sym_error_text(rc));
-    return -1;
+    p->known = archive_open(folder);
+    return p->known ? 0 : -1;
 }
 
 /* Everything about an input that was read to its end. */

@@ -284,7 +284,7 @@ int main(int argc, char **argv)
     struct run_options own = {.output = "profile.spool", .common = &options};
     int status;
 
-    record_options_init(&own.record);
+    record_options_init(&own.record, sizeof own.record);
     cli_parse(&tool, argc, argv, &options, &own);
     own.command = argv + argc - options.input_count; /* which ends with NULL, and so does argv */
     status = record_run(&own);

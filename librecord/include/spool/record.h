@@ -7,12 +7,12 @@
  * unwind tables of the files mapped (else by frame pointers or instructions), and writes what it finds
  * through libspool. It has no thread of its own: the program polls.
  *
- * Recording a command, without the checks:
+ * Recording a command, without the checks (stack_histogram.c in share/doc/spooltools/examples has them):
  *
  *     struct record_options o;
  *     struct record_session *s = record_session_new();
  *     struct record_command *c = record_command_new();
- *     record_options_init(&o);
+ *     record_options_init(&o, sizeof o);
  *     record_session_open_fd(s, fd, &o);
  *     record_command_prepare(c, argv, NULL);               // forked, stopped before its exec
  *     record_session_attach_command(s, c);
@@ -32,8 +32,10 @@
  *   - The library never prints, exits, installs signal handlers or closes a descriptor it was lent. It
  *     raises RLIMIT_NOFILE to the hard limit when a session opens.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
- *   - ERR_NOMEM is the end of a session. Two shortages are not: a stack stops (no_rule) in a file for whose unwind
- *     tables there is no memory, and a record that goes round a ring's end is skipped (corrupt_records).
+ *   - ERR_IO, ERR_NOMEM, and ERR_LIMIT once the spool's ids are used up, are the end of a session: every later call
+ *     returns it again. Two shortages of memory are not: a stack stops (no_rule) in a file for whose unwind
+ *     tables there is no memory, and a record that goes round a ring's end is skipped (corrupt_records), after
+ *     which threads and mappings are read again, as after any loss.
  */
 #ifndef SPOOL_RECORD_H
 #define SPOOL_RECORD_H
@@ -91,7 +93,7 @@ enum record_event {
 };
 
 struct record_options {
-    size_t size;           /* of this struct, set by record_options_init */
+    size_t size;           /* of the struct that the caller knows, set by record_options_init */
     uint32_t frequency_hz; /* samples a second of each thread while on a CPU, >= 1; default 999 */
     uint32_t
         stack_size_bytes; /* user stack copied with each sample, rounded down to a multiple of 8,
@@ -113,8 +115,8 @@ struct record_options {
         cmdline; /* for the annotation `cmdline` of a command's process, NULL: read from /proc. Copied. */
 };
 
-/* Fills in the defaults above. */
-void record_options_init(struct record_options *options);
+/* Fills in the defaults above. size is sizeof(struct record_options) as the caller was compiled: it may grow. */
+void record_options_init(struct record_options *options, size_t size);
 
 /* ---- session ------------------------------------------------------------------------------------ */
 
@@ -128,7 +130,7 @@ void record_session_free(struct record_session *s);
 
 /* Checks the options, reads the kernel's limits, and begins a spool on a descriptor, which stays the
  * caller's, or with a function that takes the bytes: it returns 0 when it took all of them, or an errno
- * value, and must not call back. The header has been written when this returns 0. A session is opened once, be it
+ * value. It is called with whole records only, during calls on the session, and must not call back into that. The header has been written when this returns 0. A session is opened once, be it
  * in vain.
  * Returns 0, ERR_LIMIT (a frequency above the kernel's; see record_session_frequency_error), ERR_UNSUPPORTED
  * (kernel before 6.0, another machine), ERR_IO, ERR_MISUSE, ERR_NOMEM. */
@@ -170,7 +172,8 @@ RECORD_MUST_CHECK int record_session_attach_command(struct record_session *s,
 RECORD_MUST_CHECK int record_session_refresh_threads(struct record_session *s, pid_t pid);
 
 /* Switches sampling of all targets on or off. Switched off, the kernel tells nothing either: threads and mappings
- * are read again when sampling is switched on. Returns 0 or an error. */
+ * are read again when sampling is switched on. Returns 0, ERR_UNSUPPORTED (the kernel refuses), or an error as
+ * record_session_poll does. */
 RECORD_MUST_CHECK int record_session_enable(struct record_session *s);
 RECORD_MUST_CHECK int record_session_disable(struct record_session *s);
 
@@ -178,13 +181,14 @@ RECORD_MUST_CHECK int record_session_disable(struct record_session *s);
  * after which rings are looked at anyway), then reads what there is and writes it. Samples younger than the
  * previous call stay in the rings until the next one, so that records of several CPUs come in order. Flushes the
  * output at least once a second. EINTR is a return of 0.
- * Returns the number of samples written, ERR_IO, ERR_NOMEM, ERR_MISUSE. */
+ * Returns the number of samples written, ERR_IO, ERR_LIMIT (ids), ERR_NOMEM, ERR_MISUSE. */
 RECORD_MUST_CHECK int record_session_poll(struct record_session *s, int timeout_ms);
 
 /* 1 when a ring holds records, 0 when none does. */
 int record_session_pending(const struct record_session *s);
 
-/* Hands everything written so far to the output; it then ends on a record boundary. Returns 0 or ERR_IO. */
+/* Hands everything written so far to the output; it then ends on a record boundary. Returns 0 or an error
+ * as record_session_poll does. */
 RECORD_MUST_CHECK int record_session_flush(struct record_session *s);
 
 /* The targets that have not ended: roots, what was added, and followed children. record_session_process_count
@@ -198,7 +202,7 @@ int record_session_process_active(struct record_session *s, pid_t pid);
 
 /* Stops sampling, reads all that is left in the rings, writes the closing notes and flushes. Afterwards only
  * the functions that read counters, texts and the summary are allowed.
- * Returns 0, ERR_IO, ERR_NOMEM, ERR_MISUSE. */
+ * Returns 0 or an error as record_session_poll does; the session is finished then, too. */
 RECORD_MUST_CHECK int record_session_finish(struct record_session *s);
 
 /* The text of the latest error, "no error" before any. Never NULL, valid until the next call. */
@@ -225,15 +229,18 @@ enum record_fault {
     RECORD_FAULT_DEPTH_LIMIT,         /* more than RECORD_DEPTH_MAX frames */
     RECORD_FAULT_NO_RULE, /* no unwind information, no credible frame pointer, no telling code */
     RECORD_FAULT_UPROBE,  /* a return address replaced by a uretprobe */
-    RECORD_FAULT_COUNT    /* not a fault: how many there are */
+    RECORD_FAULT_COUNT    /* not a fault: how many this version has */
 };
+
+/* Room for those of later versions. */
+#define RECORD_FAULTS_MAX 32
 
 /* Frames of a sample, kernel and user together, at most. */
 #define RECORD_DEPTH_MAX 1024
 
 /* Counts by fault: a plain value, copied by assignment. */
 struct record_faults {
-    uint64_t count[RECORD_FAULT_COUNT];
+    uint64_t count[RECORD_FAULTS_MAX];
 };
 
 /* 0 for a number that is no fault. */
@@ -246,7 +253,7 @@ void record_faults_reset(struct record_faults *f);
 int record_faults_next(const struct record_faults *f, unsigned *at, enum record_fault *fault,
                        uint64_t *count);
 
-/* "stack_truncated": as in JSON. And in words: "the copied stack ended". Static storage, "unknown" for others. */
+/* "stack_truncated": as in JSON. And in words: "the copied part of the stack ended". Static storage, "unknown" for others. */
 const char *record_fault_name(enum record_fault fault);
 const char *record_fault_text(enum record_fault fault);
 
@@ -285,7 +292,7 @@ struct record_summary {
     uint64_t
         excluded_kernel; /* samples that hit the kernel and have no frame left without kernel frames */
     uint64_t throttled;       /* times that the kernel throttled an event */
-    uint64_t corrupt_records; /* of a ring, skipped */
+    uint64_t corrupt_records; /* of a ring, skipped; threads and mappings are read again then */
     uint64_t rescans; /* times that /proc/PID/maps was read again because an address was unknown */
     struct record_faults faults;
     uint64_t bytes;       /* of the spool so far */
@@ -294,6 +301,7 @@ struct record_summary {
     uint32_t threads;     /* threads with a sample */
     enum record_mode mode;
     uint64_t ring_size_bytes; /* of each ring */
+    uint64_t reserved[16];    /* for counters of later versions; 0 */
 };
 
 /* The counters so far. */
@@ -307,9 +315,10 @@ void record_session_summary(const struct record_session *s, struct record_summar
 struct record_command *record_command_new(void);
 void record_command_free(struct record_command *c);
 
+/* All zero but size is as if there were none. */
 struct record_command_options {
-    size_t size;          /* sizeof: this struct may grow */
-    int stdout_fd;        /* the command's standard output; -1: ours */
+    size_t size;          /* sizeof(struct record_command_options): it may grow */
+    int stdout_fd;        /* above 0: the command's standard output; 0, -1: it has ours */
     bool default_signals; /* SIGINT, SIGTERM, SIGPIPE as by default in the child */
 };
 

@@ -19,12 +19,16 @@
  *         fprintf(stderr, "%s\n", r ? spool_reader_error(r) : spool_error_text(rc));
  *     spool_reader_free(r);
  *
+ * A complete program, which follows a spool that is being written, is live_top.c in share/doc/spooltools/examples.
+ *
  * Conventions of the whole header:
  *   - A function that can fail returns int: 0 or positive is success, negative is one of SPOOL_ERR_*.
  *   - A handle is used by one thread at a time; different handles are independent of each other.
  *     Only the functions that free accept NULL for one.
  *   - The library never prints, exits, installs signal handlers or closes a descriptor it was lent.
  *   - Every text it returns is NUL-terminated and belongs to the handle.
+ *   - A program runs with every later library of the major version that it was compiled against: structs keep
+ *     their size, or carry it, and enumerations may get more values. Pass over those you do not know.
  */
 #ifndef SPOOL_SPOOL_H
 #define SPOOL_SPOOL_H

@@ -24,6 +24,8 @@
  * package beside the debug file or the program, then where they are said to be, then beside the
  * program. A file whose build id is not the recorded one is never used.
  *
+ * A complete program is custom_symbolizer.c in share/doc/spooltools/examples. In short:
+ *
  *     struct sym_context *c = sym_context_new();
  *     uint32_t m;
  *     int rc = sym_context_open(c, NULL);
@@ -40,6 +42,11 @@
  * or installs signal handlers, and uses no network unless sym_options.debuginfod says so. (One
  * exception that is not ours: libiberty's demangler of D names ends the process when memory runs
  * out in it.)
+ *
+ * While the major version stays, structs that begin with their size may grow at the end (what a
+ * caller's lacks is 0), all others stay as they are, and so does the number of every enumerator.
+ * There may be new ones: callers have words for those they do not know from the functions that end
+ * in _text.
  */
 #ifndef SPOOL_SYM_H
 #define SPOOL_SYM_H
@@ -68,8 +75,8 @@ enum {
     SYM_ERR_NOT_FOUND = -11 /* a file named by an option does not exist */
 };
 
-/* The constant's own name ("SYM_ERR_IO"; "SYM_OK" for 0, "SYM_ERR_UNKNOWN") and a short English text.
- * Static storage, never NULL. */
+/* The constant's own name ("SYM_ERR_IO"; "SYM_OK" for 0, "SYM_ERR_UNKNOWN" for what is none) and a
+ * short English text. Static storage, never NULL. */
 const char *sym_error_name(int code);
 const char *sym_error_text(int code);
 
@@ -93,15 +100,20 @@ enum sym_perf_maps {
 struct sym_query;
 struct sym_frame;
 
-/* A symbolizer of the caller's own, asked in place of the ELF files for every user-space query
+/* A symbolizer of the caller's own, asked before the ELF files for every user-space query
  * that has a module and that no JIT name and no perf map answered. It stores up to `capacity`
  * frames, innermost first, into frames (zeroed by the caller; only name, raw_name, file, line,
  * column, start_line, inlined, function_start, offset, origin and flags are read; texts are
  * copied) and returns how many there are; a number above capacity makes libsym call again with
  * that much room. A frame with a raw_name and no name gets the demangled raw_name;
  * function_start is in the terms of query->rel. 0: no answer, the frame stays an address.
- * Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
- * query's module. */
+ * SYM_NATIVE_PASS: what would have been asked without this function is asked now. Any other negative
+ * number: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
+ * query's module, for the duration of the call; `query` has the lookup address: of a return address one
+ * was taken off already. Answers are remembered by file and query->rel, in memory that no file names by module and
+ * query->rel: a function that answers by query->abs needs a module for each place (or one with start 0 and
+ * file_offset 0, in which rel is abs). That it passed is remembered, too. */
+#define SYM_NATIVE_PASS (-1000) /* no SYM_ERR_*, now or later */
 typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
                           size_t build_id_size, const struct sym_query *query,
                           struct sym_frame *frames, size_t capacity);
@@ -138,7 +150,9 @@ struct sym_options {
     bool no_lines;
     /* Ask the servers in DEBUGINFOD_URLS for debug files that are not here, through libdebuginfod,
      * which is loaded then: 10 seconds at most for a file, 30 for all, and nothing more when
-     * servers do not answer. Nothing is asked of the network without this. */
+     * servers do not answer. Not for a vmlinux or a kernel module: a kernel's would take all of
+     * that time.
+     * Nothing is asked of the network without this. */
     bool debuginfod;
 };
 
@@ -178,10 +192,10 @@ struct sym_capture {
  * root, the deleted files they hold, their perf maps) count only for a capture of the same boot,
  * a process only if it is not younger than the capture, and a map in /tmp only if its time does
  * not say that another process wrote it. The same boot is: equal boot ids, or, without one, a
- * start time that is not before this boot and no other release. Without this call, nothing is known and no running
- * process is asked. A module's first query is to come before the next capture begins. What is
- * known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE, also for an id
- * that is none. */
+ * start time that is not before this boot and no other release. Without this call nothing is known,
+ * and no running process is asked. A module's first query is to come before the next capture
+ * begins. What is known of perf maps is forgotten. Texts are copied. 0; ERR_NOMEM; ERR_MISUSE, also
+ * for an id that is none. */
 SYM_MUST_CHECK int sym_capture_begin(struct sym_context *c, const struct sym_capture *capture);
 
 /* ---- kernel symbols -------------------------------------------------------------------------- */
@@ -239,14 +253,14 @@ struct sym_kernel {
 /* Why the kernel has no names, SYM_KERNEL_OK when it has. */
 enum sym_kernel_state {
     SYM_KERNEL_NONE = 0, /* sym_kernel_load was not called */
-    SYM_KERNEL_OK,
-    SYM_KERNEL_OTHER_BOOT,   /* the capture is from another boot, kernel or machine */
-    SYM_KERNEL_UNKNOWN_BOOT, /* the capture does not say when it was made */
-    SYM_KERNEL_RESTRICTED,   /* every address is 0 (kernel.kptr_restrict) */
-    SYM_KERNEL_EMPTY,        /* no usable line */
-    SYM_KERNEL_UNREADABLE,
+    SYM_KERNEL_OK = 1,
+    SYM_KERNEL_OTHER_BOOT = 2,   /* the capture is from another boot, kernel or machine */
+    SYM_KERNEL_UNKNOWN_BOOT = 3, /* the capture does not say when it was made */
+    SYM_KERNEL_RESTRICTED = 4,   /* every address is 0 (kernel.kptr_restrict) */
+    SYM_KERNEL_EMPTY = 5,        /* no usable line */
+    SYM_KERNEL_UNREADABLE = 6,
     /* A System.map or vmlinux, but not how far the kernel was moved at its start. */
-    SYM_KERNEL_UNKNOWN_SHIFT
+    SYM_KERNEL_UNKNOWN_SHIFT = 7
 };
 
 /* Loads kernel symbols; a second call replaces the first. Returns 0 also when nothing may be used
@@ -290,7 +304,8 @@ struct sym_module {
     size_t size;      /* sizeof(struct sym_module) */
     const char *path; /* as recorded, a ` (deleted)` included; looked up on disk only if absolute */
     size_t path_size; /* bytes; 0: path is NUL-terminated (or NULL: no path) */
-    uint64_t start, end;  /* of the mapping, absolute */
+    /* Of the mapping, absolute; of a file by itself 0 and UINT64_MAX: rel is abs then, the place in the file. */
+    uint64_t start, end;
     uint64_t file_offset; /* of start */
     bool kernel;
     bool jit; /* generated code: only jit_names speak for it, even when there are none */
@@ -319,24 +334,24 @@ SYM_MUST_CHECK int sym_module_add(struct sym_context *c, const struct sym_module
 
 /* What became of a module's file. */
 enum sym_miss {
-    SYM_MISS_NONE = 0,    /* named */
-    SYM_MISS_NO_FILE,     /* nothing at that path */
-    SYM_MISS_UNREADABLE,  /* permission or read error */
-    SYM_MISS_NOT_REGULAR, /* a device, FIFO, folder: never opened */
-    SYM_MISS_NOT_ELF,
-    SYM_MISS_DAMAGED,     /* an ELF file that contradicts itself */
-    SYM_MISS_BUILD_ID,    /* another build than the recorded one */
-    SYM_MISS_NO_SYMBOLS,  /* no symbol table at all */
-    SYM_MISS_OUTSIDE,     /* the address is in no executable segment */
-    SYM_MISS_NO_SYMBOL,   /* no symbol covers the address */
-    SYM_MISS_NO_PERF_MAP, /* generated code and no map of that process */
-    SYM_MISS_NOT_IN_PERF_MAP,
-    SYM_MISS_NO_JIT_NAME, /* recorded JIT code without a name there */
-    SYM_MISS_KERNEL,      /* a kernel address without kernel symbols; see sym_kernel_state */
-    SYM_MISS_NO_MODULE,   /* a user address in no module, and in no perf map */
-    SYM_MISS_DISABLED,    /* options say not to look */
-    SYM_MISS_TOO_LARGE,   /* a perf map that a limit, or memory, has no room for */
-    SYM_MISS_STALE        /* a perf map of another process with that id */
+    SYM_MISS_NONE = 0,        /* named */
+    SYM_MISS_NO_FILE = 1,     /* nothing at that path */
+    SYM_MISS_UNREADABLE = 2,  /* permission or read error */
+    SYM_MISS_NOT_REGULAR = 3, /* a device, FIFO, folder: never opened */
+    SYM_MISS_NOT_ELF = 4,
+    SYM_MISS_DAMAGED = 5,      /* an ELF file that contradicts itself */
+    SYM_MISS_BUILD_ID = 6,     /* another build than the recorded one */
+    SYM_MISS_NO_SYMBOLS = 7,   /* no symbol table at all */
+    SYM_MISS_OUTSIDE = 8,      /* the address is in no executable segment */
+    SYM_MISS_NO_SYMBOL = 9,    /* no symbol covers the address */
+    SYM_MISS_NO_PERF_MAP = 10, /* generated code and no map of that process */
+    SYM_MISS_NOT_IN_PERF_MAP = 11,
+    SYM_MISS_NO_JIT_NAME = 12, /* recorded JIT code without a name there */
+    SYM_MISS_KERNEL = 13,      /* a kernel address without kernel symbols; see sym_kernel_state */
+    SYM_MISS_NO_MODULE = 14,   /* a user address in no module, and in no perf map */
+    SYM_MISS_DISABLED = 15,    /* options say not to look */
+    SYM_MISS_TOO_LARGE = 16,   /* a perf map that a limit, or memory, has no room for */
+    SYM_MISS_STALE = 17        /* a perf map of another process with that id */
 };
 
 /* A short sentence for a reason: "no such file". Static storage, never NULL. */
@@ -362,20 +377,20 @@ uint64_t sym_context_table_bytes(const struct sym_context *c);
 enum sym_kind { SYM_KIND_USER = 0, SYM_KIND_KERNEL, SYM_KIND_PYTHON };
 
 /* Where a name comes from. Tools print elf for DWARF to PLT, kernel for KALLSYMS to VMLINUX,
- * address for FDE and ADDRESS. */
+ * address for FDE and ADDRESS. Files of packed symbols have these numbers, too. */
 enum sym_origin {
     SYM_ORIGIN_ADDRESS = 0,
-    SYM_ORIGIN_DWARF,
-    SYM_ORIGIN_SYMTAB, /* of the file or of its debug file */
-    SYM_ORIGIN_DYNSYM,
-    SYM_ORIGIN_MINIDEBUG, /* .gnu_debugdata */
-    SYM_ORIGIN_PLT,       /* a stub that jumps to another function: `NAME@plt` */
-    SYM_ORIGIN_FDE,       /* no name, but unwind data tell where the function begins */
-    SYM_ORIGIN_PERF_MAP,
-    SYM_ORIGIN_KALLSYMS, /* and BPF programs by sym_ksymbol */
-    SYM_ORIGIN_SYSMAP,
-    SYM_ORIGIN_VMLINUX, /* and functions inlined into those of a module, by its DWARF */
-    SYM_ORIGIN_JIT
+    SYM_ORIGIN_DWARF = 1,
+    SYM_ORIGIN_SYMTAB = 2, /* of the file or of its debug file */
+    SYM_ORIGIN_DYNSYM = 3,
+    SYM_ORIGIN_MINIDEBUG = 4, /* .gnu_debugdata */
+    SYM_ORIGIN_PLT = 5,       /* a stub that jumps to another function: `NAME@plt` */
+    SYM_ORIGIN_FDE = 6,       /* no name, but unwind data tell where the function begins */
+    SYM_ORIGIN_PERF_MAP = 7,
+    SYM_ORIGIN_KALLSYMS = 8, /* and BPF programs by sym_ksymbol */
+    SYM_ORIGIN_SYSMAP = 9,
+    SYM_ORIGIN_VMLINUX = 10, /* and functions inlined into those of a module, by its DWARF */
+    SYM_ORIGIN_JIT = 11
 };
 
 /* The short name tools print: "elf", "perf-map", "kernel", "jit" or "address". Static storage. */
@@ -412,7 +427,8 @@ struct sym_frame {
     enum sym_miss miss;      /* why there is no name */
 };
 
-/* A lookup address: one that lies inside the instruction. Recorders have moved return addresses
+/* rel is a place in the file, not an ELF address as nm and addr2line have it: program headers tell how these differ.
+ * A lookup address is one that lies inside the instruction. Recorders have moved return addresses
  * back by one already; a caller with raw program counters says which ones are return addresses. */
 struct sym_query {
     uint32_t module; /* handle, or SYM_NO_MODULE */
@@ -429,8 +445,9 @@ struct sym_query {
 };
 
 /* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs
- * to the context and stays valid, texts included, until sym_context_free. Answers are
- * remembered, so asking again is cheap (and memory grows with the number of distinct ones). 0; ERR_NOMEM; ERR_MISUSE (an unknown handle). */
+ * to the context and stays valid, texts included, until sym_context_free. Answers are remembered,
+ * so asking again is cheap (and memory grows with the number of distinct ones). 0; ERR_NOMEM;
+ * ERR_MISUSE (an unknown handle); what sym_options.native returned. */
 SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *query,
                                const struct sym_frame **frames, size_t *count);
 
@@ -457,28 +474,36 @@ SYM_MUST_CHECK int sym_resolve_many(struct sym_context *c, const struct sym_quer
  *
  * HASH is of the file's bytes: files of that name are equal, and none is ever changed. Packed
  * symbols are used before any other file, for the very addresses they were made for, if they have a
- * name; else when no other file is there, which goes for other addresses of the functions they know, too. */
+ * name; else when no other file is there, and then for other addresses of the functions they know,
+ * too. */
 struct sym_archive;
 
-/* Opens a folder or tar file. 0 with *out set; ERR_NOT_FOUND, ERR_IO (with errno), ERR_FORMAT (it is
- * neither, or no more than the beginning of one could be read and there is no file in that),
- * ERR_NOMEM. */
-SYM_MUST_CHECK int sym_archive_open(const char *path, struct sym_archive **out);
-void sym_archive_free(struct sym_archive *a); /* NULL is accepted */
+/* An archive that is not open yet. NULL: out of memory. Free with sym_archive_free, which accepts
+ * NULL. */
+struct sym_archive *sym_archive_new(void);
+void sym_archive_free(struct sym_archive *a);
+
+/* Opens a folder or tar file, once. 0; ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (it is neither, or no more
+ * than the beginning of one could be read and there is no file in that), ERR_NOMEM, ERR_MISUSE. */
+SYM_MUST_CHECK int sym_archive_open(struct sym_archive *a, const char *path);
+
+/* Why it was not opened, one line with the path; "no error" when it was, or before. Never NULL,
+ * valid as long as the archive. */
+const char *sym_archive_error(const struct sym_archive *a);
 
 /* What is wrong with a tar file, with the byte offset; what is before that is used. "": nothing.
  * Valid as long as the archive. */
 const char *sym_archive_fault(const struct sym_archive *a);
 
-/* Opens a file by its name in the archive (`captures/ID/manifest.json`) for reading from its start.
+/* Opens a file by its name in an archive (`captures/ID/manifest.json`), for reading from its start.
  * Names and symbolic links are taken as if the archive were the root: none leads out of it. What is
  * in a tar file is copied. 0 with *fd, the caller's to close; ERR_NOT_FOUND; ERR_IO with errno;
- * ERR_FORMAT (no regular file, or links that lead round in a circle); ERR_NOMEM. */
+ * ERR_FORMAT (no regular file, or links that lead round in a circle); ERR_NOMEM; ERR_MISUSE. */
 SYM_MUST_CHECK int sym_archive_open_file(const struct sym_archive *a, const char *name, int *fd);
 
 /* Calls fn for everything directly in a folder ("": the uppermost), in bytewise order, until fn
  * returns other than 0, which is returned then; else 0, also when there is no such folder; ERR_IO,
- * ERR_NOMEM. name is without the folder. Links are not folders. */
+ * ERR_NOMEM, ERR_MISUSE (it is not open). name is without the folder. Links are not folders. */
 typedef int sym_archive_fn(void *user, const char *name, bool is_folder);
 SYM_MUST_CHECK int sym_archive_list(const struct sym_archive *a, const char *folder,
                                     sym_archive_fn *fn, void *user);
@@ -520,28 +545,31 @@ struct sym_packed {
 };
 
 /* Packs what is known of the addresses of one file: queries about modules with the same file and
- * build id (sym_module_identity). Where that was recorded and all addresses are in options->known, the file is not
- * looked for. The same queries give the same bytes whatever the context's options for demangling, inlines and lines
- * are. Not packed is whether the file was the recorded one: that is for build_id_assumed to say. 0; ERR_NOMEM;
+ * build id (sym_module_identity). Where that was recorded and all addresses are in options->known,
+ * the file is not looked for. The same queries give the same bytes whatever the context's options
+ * for demangling, inlines and lines are. Not packed is whether the file was the recorded one: that
+ * is for build_id_assumed to say. 0; ERR_NOMEM; ERR_LIMIT (more than one file can have);
  * ERR_MISUSE. */
 SYM_MUST_CHECK int sym_pack_files(struct sym_context *c, const struct sym_query *queries,
                                   size_t count, const struct sym_pack_options *options,
                                   struct sym_packed *out);
 
 /* Packs what is known of kernel addresses (queries with `kernel`), of the present capture; those of
- * BPF programs that sym_ksymbol named are left out. After sym_kernel_load. As above, but a capture has one such file,
- * which takes the place of the one before: unless all addresses are known, data have all of them. */
+ * BPF programs that sym_ksymbol named are left out. After sym_kernel_load. As above, but a capture
+ * has one such file, which takes the place of the one before: unless all addresses are known, data
+ * have all of them. */
 SYM_MUST_CHECK int sym_pack_kernel(struct sym_context *c, const struct sym_query *queries,
                                    size_t count, const struct sym_pack_options *options,
                                    struct sym_packed *out);
 
-/* The same as lines in the form of kallsyms, with the lines that end them: for other programs. data NULL: none of the
- * addresses has a symbol. */
+/* The same as lines in the form of kallsyms, with the lines that end them: for other programs. data
+ * NULL: none of the addresses has a symbol. 0; ERR_NOMEM; ERR_MISUSE. */
 SYM_MUST_CHECK int sym_pack_kallsyms(struct sym_context *c, const struct sym_query *queries,
                                      size_t count, struct sym_packed *out);
 
 /* The lines of the perf map of a process that answer one of the addresses, all of them when
- * addresses is NULL. data NULL: there is no map, or nothing of it answers (sym_perf_map_state). */
+ * addresses is NULL. data NULL: there is no map, or nothing of it answers (sym_perf_map_state). 0;
+ * ERR_NOMEM; ERR_MISUSE. */
 SYM_MUST_CHECK int sym_pack_perf_map(struct sym_context *c, int32_t pid, const uint64_t *addresses,
                                      size_t count, struct sym_packed *out);
 
@@ -555,7 +583,8 @@ struct sym_piece {
 };
 #define SYM_NOT_MERGED SIZE_MAX
 
-/* What all addresses of some pieces are in: the files to be stored; malloc'ed, the caller's to free. */
+/* What all addresses of some pieces are in: the files to be stored; malloc'ed, the caller's to
+ * free. */
 struct sym_merged {
     uint8_t *lines; /* those that a piece at level lines had; NULL: there were none */
     size_t lines_bytes;
@@ -563,9 +592,10 @@ struct sym_merged {
     size_t names_bytes;
 };
 
-/* Merges pieces of one build id, those whose addresses are of one file: what is known of a debug file and of its
- * program stays apart. Lookups in the results answer as in the pieces; the same pieces give the same bytes, whatever
- * their order. merged: room for count / 2. 0; ERR_NOMEM; ERR_MISUSE. */
+/* Merges pieces of one build id, those whose addresses are of one file: what is known of a debug
+ * file and of its program stays apart. Lookups in the results answer as in the pieces; the same
+ * pieces give the same bytes, whatever their order. merged: room for count / 2. 0; ERR_NOMEM;
+ * ERR_MISUSE. */
 SYM_MUST_CHECK int sym_pack_merge(struct sym_piece *pieces, size_t count, const uint8_t *build_id,
                                   size_t build_id_size, struct sym_merged *merged,
                                   size_t *merged_count);
@@ -594,11 +624,12 @@ struct sym_file {
     size_t build_id_size;
     uint8_t build_id[64];
 };
-#define SYM_FILES_MAX 4
-/* The files that a module's names and lines come from, as far as they are there: at most one of
- * each kind, in the order above. Returns how many; ERR_NOMEM; ERR_MISUSE. */
-SYM_MUST_CHECK int sym_module_files(struct sym_context *c, uint32_t handle,
-                                    struct sym_file files[SYM_FILES_MAX]);
+#define SYM_FILES_MAX 4 /* kinds there are in this version */
+/* The files that a module's names and lines come from, as far as they are there and `capacity`
+ * has room: at most one of each kind, in the order above. Returns how many; ERR_NOMEM;
+ * ERR_MISUSE. */
+SYM_MUST_CHECK int sym_module_files(struct sym_context *c, uint32_t handle, struct sym_file *files,
+                                    size_t capacity);
 
 /* ---- perf maps, for the report --------------------------------------------------------------- */
 
@@ -631,7 +662,8 @@ const char *sym_display_path(const char *path, size_t path_size, size_t *size);
 bool sym_is_anonymous_path(const char *path, size_t path_size);
 
 /* Optional parts compiled in, separated by blanks: "lzma" (for .gnu_debugdata), "zstd" (for debug
- * sections packed so), "libdeflate" (other packed ones faster). Static storage. */
+ * sections packed so), "libdeflate" (other packed ones faster), "debuginfod" (servers can be
+ * asked). Static storage. */
 const char *sym_features(void);
 
 /* Demangles one name (C++, Rust, D), keeping clone suffixes as ` [clone .x]`. The result is

@@ -111,7 +111,7 @@ static bool same_as_libdw(const struct replay_walk *a, const struct libdw_walk *
     if (!more)
         return same_end(a->result.end, w->end);
     ++*beyond;
-    /* Without data, or a leaf whose rule leads nowhere (recording 4.2): the rest is a guess. Signal trampolines
+    /* Without data, or a leaf whose rule leads nowhere: the rest is a guess. Signal trampolines
      * without data are known by their code. */
     return (w->end == LIBDW_NO_CFI &&
             (a->result.guessed || a->result.by_code || a->result.signal)) ||

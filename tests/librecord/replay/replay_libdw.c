@@ -228,7 +228,7 @@ static int step(Dwarf_Frame *row, struct expression *e, struct regs *regs, uint6
         if (result == EXPRESSION_VALUE)
             reg_set(&caller, reg, value);
         else if (result == EXPRESSION_READ && reg_is_known(regs, reg))
-            reg_set(&caller, reg, regs->value[reg]); /* as recording 4.2 has it */
+            reg_set(&caller, reg, regs->value[reg]); /* what cannot be read keeps its value */
     }
     reg_set(&caller, reg_pc(ARCH_NATIVE), return_address);
     *regs = caller;

@@ -81,12 +81,10 @@ static int put(struct record_session *s, const char *format, ...)
     return 0;
 }
 
-void record_options_init(struct record_options *options)
+void record_options_init(struct record_options *options, size_t size)
 {
-    *options = (struct record_options){.size = sizeof *options,
-                                       .frequency_hz = 999,
-                                       .stack_size_bytes = 32768,
-                                       .spool_version = 3};
+    *options = (struct record_options){
+        .size = size, .frequency_hz = 999, .stack_size_bytes = 32768, .spool_version = 3};
 }
 
 struct record_session *record_session_new(void)
@@ -349,7 +347,7 @@ int record_command_prepare(struct record_command *c, char *const argv[],
     c->pid = fork();
     if (c->pid == 0) {
         close(go[1]);
-        if (options->stdout_fd >= 0)
+        if (options->stdout_fd > 0)
             dup2(options->stdout_fd, 1);
         if (read(go[0], &byte, 1) == 1) {
             int error;

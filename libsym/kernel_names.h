@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files of a kernel, its image and its modules: opening them, and their symbols by name. */
-#ifndef SYMINT_KERNEL_ELF_H
-#define SYMINT_KERNEL_ELF_H
+/* The symbols of a kernel's image or module by name. */
+#ifndef SYMINT_KERNEL_NAMES_H
+#define SYMINT_KERNEL_NAMES_H
 
-#include "debug_files.h"
 #include "elf.h"
-
-/* Opens a file inside a root and reads its section headers. 0 with f->elf set, to be
- * closed with symint_kernel_elf_close; or NULL with *miss, *why (static) and *error, the errno or
- * 0; SYM_ERR_NOMEM. */
-int symint_kernel_elf_open(struct symint_root root, const char *path, struct symint_debug_file *f,
-                           enum sym_miss *miss, const char **why, int *error);
-/* The same file once more. */
-int symint_kernel_elf_again(const struct symint_debug_file *from, struct symint_debug_file *f);
-void symint_kernel_elf_close(struct symint_debug_file *f);
-
-/* Whether DWARF is in it. */
-bool symint_kernel_elf_has_dwarf(const struct symint_elf *e);
-/* Whether it is a relocatable file, as modules are. */
-bool symint_kernel_elf_is_relocatable(const struct symint_elf *e);
 
 /* A symbol table, to be walked. */
 struct symint_kernel_names {
@@ -44,6 +29,8 @@ void symint_kernel_names_free(struct symint_kernel_names *n);
 /* Symbol i; false: it has no address or no name. */
 bool symint_kernel_names_at(const struct symint_kernel_names *n, uint64_t i,
                             struct symint_kernel_name *out);
+/* The hash of a name, for tables of them. */
+uint64_t symint_kernel_name_hash(const char *name, size_t size);
 /* The value of the first symbol of that name, 0: there is none. */
 uint64_t symint_kernel_names_value(const struct symint_kernel_names *n, const char *name);
 
