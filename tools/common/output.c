@@ -164,26 +164,35 @@ int output_open(struct tool_output *out, const char *path, bool binary)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Writes all of it or sets out->error. */
-static void write_all(struct tool_output *out, const char *data, size_t size)
+int output_write_all(int fd, const void *data, size_t size, uint64_t *written)
 {
-    while (size > 0 && out->error == 0) {
-        ssize_t done = write(out->fd, data, size);
+    const char *at = data;
+
+    while (size > 0) {
+        ssize_t done = write(fd, at, size);
 
         if (done > 0) {
-            data += done;
+            at += done;
             size -= (size_t)done;
-            out->flushed += (uint64_t)done;
+            *written += (uint64_t)done;
         } else if (done == 0) { /* nothing taken, no reason given: this may go on for ever */
-            out->error = EIO;
+            return EIO;
         } else if (errno == EAGAIN) { /* somebody else made the pipe or terminal non-blocking */
-            struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
+            struct pollfd wait = {.fd = fd, .events = POLLOUT};
 
             poll(&wait, 1, -1);
         } else if (errno != EINTR) {
-            out->error = errno;
+            return errno;
         }
     }
+    return 0;
+}
+
+/* Writes all of it or sets out->error. */
+static void write_all(struct tool_output *out, const void *data, size_t size)
+{
+    if (out->error == 0)
+        out->error = output_write_all(out->fd, data, size, &out->flushed);
 }
 
 int output_flush(struct tool_output *out)

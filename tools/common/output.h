@@ -40,6 +40,9 @@ bool output_is_standard(const char *path);
  * commit or abort. */
 int output_open(struct tool_output *out, const char *path, bool binary);
 
+/* Writes all bytes to a descriptor, *written of them so far. 0, or the errno of what went wrong. */
+int output_write_all(int fd, const void *data, size_t size, uint64_t *written);
+
 /* Everything buffered goes to the system. For views that show data while it arrives. */
 int output_flush(struct tool_output *out);
 

@@ -10,33 +10,19 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "output.h"
 #include "progress.h"
 #include "temporary.h"
 
 /* ---- copies ---- */
 
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = EIO; /* nothing taken and no reason given: trying on could go on for ever */
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* Copies what is left of `from`. 0, or -1 after an error message. */
 static int copy_bytes(int from, const char *name, int to, const char *folder)
 {
     char piece[1 << 14];
+    uint64_t written = 0;
     ssize_t n;
+    int error;
 
     while ((n = read(from, piece, sizeof piece)) != 0) {
         if (n < 0 && errno == EINTR)
@@ -45,8 +31,9 @@ static int copy_bytes(int from, const char *name, int to, const char *folder)
             cli_error("%s: read failed: %s", name, strerror(errno));
             return -1;
         }
-        if (!write_all(to, piece, (size_t)n)) {
-            cli_error("%s: temporary file in %s: %s", name, folder, strerror(errno));
+        error = output_write_all(to, piece, (size_t)n, &written);
+        if (error != 0) {
+            cli_error("%s: temporary file in %s: %s", name, folder, strerror(error));
             return -1;
         }
     }

@@ -14,6 +14,7 @@
 
 #include "archive_name.h"
 #include "cli.h"
+#include "output.h"
 #include "store_private.h"
 #include "temporary.h"
 
@@ -254,22 +255,11 @@ struct writing {
 static int write_bytes(void *user, const void *data, size_t size_bytes)
 {
     struct writing *w = user;
-    const char *at = data;
+    uint64_t written = 0;
 
     pack_hash_add(&w->hash, data, size_bytes);
-    while (size_bytes > 0) {
-        ssize_t n = write(w->fd, at, size_bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = EIO; /* nothing taken and no reason given: trying on could go on for ever */
-        if (n <= 0)
-            return fail(w->path, "write failed");
-        at += n;
-        size_bytes -= (size_t)n;
-    }
-    return 0;
+    errno = output_write_all(w->fd, data, size_bytes, &written);
+    return errno != 0 ? fail(w->path, "write failed") : 0;
 }
 
 /* Everything up to the rename. */
