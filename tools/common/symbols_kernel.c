@@ -63,7 +63,7 @@ static struct sym_kernel_range *list_ranges(struct spool_reader *reader, size_t 
     return ranges;
 }
 
-/* A file of names that cannot be used never fails a conversion (cli.md 5). */
+/* A file of names that cannot be used never fails a conversion. */
 static bool is_file_error(int rc)
 {
     return rc == SYM_ERR_NOT_FOUND || rc == SYM_ERR_IO || rc == SYM_ERR_FORMAT;
