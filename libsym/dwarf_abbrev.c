@@ -152,6 +152,16 @@ static bool add_constant(struct growing *g, int64_t constant)
 
 enum parsed { PARSED, PARSED_END, PARSED_DAMAGED, PARSED_NOMEM };
 
+/* Prepares for reading values of a form without looking at it. */
+static void set_number(struct abbrev_attribute *attribute, int size)
+{
+    enum value_kind kind = symint_form_kind(attribute->form);
+    if (kind == VALUE_OTHER || (size != 1 && size != 2 && size != 4 && size != 8))
+        return;
+    attribute->number_size = (uint8_t)size;
+    attribute->kind = (uint8_t)kind;
+}
+
 /* The attributes of one abbreviation, and the steps over an entry of its. A form that nobody knows is no damage before
  * an entry has it: the step over it says so. */
 static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
@@ -168,6 +178,8 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
             break;
         struct abbrev_attribute attribute = {.name = name <= UINT16_MAX ? (uint16_t)name : 0,
                                              .form = form <= UINT16_MAX ? (uint16_t)form : 0};
+        int size = symint_form_size(attribute.form, shape);
+        set_number(&attribute, size);
         if (form == DW_FORM_implicit_const) {
             attribute.constant = g->constant_count;
             if (!add_constant(g, cursor_sleb(c)))
@@ -181,7 +193,6 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
         if (name == DW_AT_sibling && form == DW_FORM_ref4 && only_fixed &&
             fixed < ABBREV_NO_SIBLING)
             a->sibling_at = (uint8_t)fixed;
-        int size = symint_form_size(attribute.form, shape);
         if (size >= 0) {
             fixed += (uint32_t)size;
             continue;
@@ -191,6 +202,7 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
             return PARSED_NOMEM;
         fixed = 0;
     }
+    a->size = only_fixed ? (uint16_t)fixed : ABBREV_NO_SIZE;
     return fixed == 0 || add_step(g, a, fixed, 0) ? PARSED : PARSED_NOMEM;
 }
 

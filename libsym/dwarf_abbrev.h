@@ -17,10 +17,30 @@ enum abbrev_kind {
     ENTRY_CALL  /* holds no code at all */
 };
 
+/* What a value says. */
+enum value_kind {
+    VALUE_OTHER, /* of no interest, or unknown */
+    VALUE_ADDRESS,
+    VALUE_ADDRESS_INDEX,
+    VALUE_CONSTANT,
+    VALUE_OFFSET,      /* into another section */
+    VALUE_LIST_INDEX,  /* of a range list */
+    VALUE_TEXT,        /* in the entry itself */
+    VALUE_TEXT_OFFSET, /* into .debug_str */
+    VALUE_LINE_TEXT,   /* into .debug_line_str */
+    VALUE_TEXT_INDEX,
+    VALUE_ALT_TEXT,
+    VALUE_ENTRY,     /* offset in the unit */
+    VALUE_ANY_ENTRY, /* offset in .debug_info */
+    VALUE_ALT_ENTRY
+};
+
 struct abbrev_attribute {
     uint16_t name;
     uint16_t form;
-    uint32_t constant; /* DW_FORM_implicit_const: index of its value */
+    uint8_t number_size; /* the value is a number of 1, 2, 4 or 8 bytes; 0: its form has to be looked at */
+    uint8_t kind;        /* then, of such a number: enum value_kind */
+    uint32_t constant;   /* DW_FORM_implicit_const: index of its value */
 };
 
 /* One step over an entry: so many bytes, then a form whose size its bytes tell. */
@@ -30,6 +50,7 @@ struct abbrev_step {
 };
 
 #define ABBREV_NO_SIBLING UINT8_MAX
+#define ABBREV_NO_SIZE UINT16_MAX
 
 struct abbrev {
     uint64_t code;
@@ -37,6 +58,7 @@ struct abbrev {
     uint32_t step;
     uint16_t attribute_count;
     uint16_t step_count;
+    uint16_t size; /* of all attributes; ABBREV_NO_SIZE: it differs from entry to entry */
     uint16_t tag;
     uint8_t kind;
     uint8_t
@@ -88,5 +110,7 @@ static inline const struct abbrev *abbrev_find(const struct abbrev_table *t, uin
 
 /* The size of a form that has a fixed one, -1: its bytes tell, -2: unknown form. */
 int symint_form_size(uint16_t form, const struct abbrev_shape *shape);
+/* What a value of a form says. */
+enum value_kind symint_form_kind(uint16_t form);
 
 #endif

@@ -161,7 +161,7 @@ static void read_entry(struct walk *w, const struct abbrev *a, struct seen *seen
     memset(seen, 0, sizeof(*seen));
     for (unsigned i = 0; i < a->attribute_count && !w->c.failed; i++, attribute++) {
         struct dwarf_value v;
-        symint_value_read(&w->c, w->u, attribute, &v);
+        value_read(&w->c, w->u, attribute, &v);
         switch (attribute->name) {
         case DW_AT_low_pc:
             seen->extent.low = v;

@@ -127,7 +127,7 @@ static bool read_entry(struct following *f, const struct dwarf_entry *e, struct 
     const struct abbrev_attribute *attribute = &e->unit->abbrevs->attributes[a->attribute];
     for (unsigned i = 0; i < a->attribute_count && !c.failed; i++, attribute++) {
         struct dwarf_value v;
-        symint_value_read(&c, e->unit, attribute, &v);
+        value_read(&c, e->unit, attribute, &v);
         switch (attribute->name) {
         case DW_AT_linkage_name:
         case DW_AT_MIPS_linkage_name:

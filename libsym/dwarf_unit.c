@@ -344,7 +344,7 @@ static bool parse_root(struct dwarf_unit *u, struct symint_cursor *c, struct roo
     for (unsigned i = 0; i < a->attribute_count && !c->failed; i++) {
         const struct abbrev_attribute *attribute = &u->abbrevs->attributes[a->attribute + i];
         struct dwarf_value value;
-        symint_value_read(c, u, attribute, &value);
+        value_read(c, u, attribute, &value);
         if (!c->failed)
             take_attribute(u, r, attribute->name, &value);
     }
