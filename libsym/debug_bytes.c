@@ -66,6 +66,9 @@ static int list_code(const struct symint_elf *e, struct symint_debug_sections *o
         else if (code[i].end > code[kept - 1].end)
             code[kept - 1].end = code[i].end;
     }
+    for (size_t i = 0; i < kept; i++)
+        if (code[i].end - code[i].start > out->most_code.end - out->most_code.start)
+            out->most_code = code[i];
     out->code = code;
     out->code_count = kept;
     return 0;
@@ -462,7 +465,7 @@ uint64_t symint_debug_resident(const struct symint_debug_sections *s)
     return bytes;
 }
 
-bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start, uint64_t end)
+bool symint_debug_is_code_slow(const struct symint_debug_sections *s, uint64_t start, uint64_t end)
 {
     size_t low = 0;
     size_t high = s->code_count;

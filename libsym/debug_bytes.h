@@ -45,7 +45,8 @@ struct symint_debug_sections {
     struct symint_elf *elf; /* the file; its section headers are read */
     bool swap;              /* not the machine's byte order */
     struct symint_debug_section at[DEBUG_IDS];
-    struct symint_code_range *code; /* sorted, disjoint */
+    struct symint_code_range *code;     /* sorted, disjoint */
+    struct symint_code_range most_code; /* the largest of them */
     size_t code_count;
     const char *why; /* static: the first thing that was wrong with a section; "" for nothing */
     int error;       /* errno behind it; 0: none */
@@ -97,6 +98,13 @@ uint64_t symint_debug_resident(const struct symint_debug_sections *s);
 
 /* Whether [start, end) is code (symbolization.md 6.2): start and end are in one range of code and not reversed. What a
  * linker leaves of functions that it removed is not. */
-bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start, uint64_t end);
+bool symint_debug_is_code_slow(const struct symint_debug_sections *s, uint64_t start, uint64_t end);
+
+static inline bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start,
+                                        uint64_t end)
+{
+    return (start >= s->most_code.start && start < end && end <= s->most_code.end) ||
+           symint_debug_is_code_slow(s, start, end);
+}
 
 #endif
