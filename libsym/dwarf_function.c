@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-#define FEW 48      /* ranges that are sorted by insertion */
-#define MEDIUM 4096 /* above this a radix sort is faster */
+#define RUN 8 /* ranges that are sorted by insertion, before they are merged */
 
 /* A function may be read once for itself and once for each function it is in. More often than this is no real unit. */
 #define MAX_PASSES 64
@@ -24,6 +23,8 @@ struct found {
     struct found_range *items;
     size_t count, capacity;
     bool unsorted;
+    struct found_range *other; /* room to merge into */
+    size_t other_capacity;
 };
 
 static int add_found(struct found *f, const struct symint_code_range *r, uint32_t owner)
@@ -37,58 +38,72 @@ static int add_found(struct found *f, const struct symint_code_range *r, uint32_
     return 0;
 }
 
-/* Of one start the entry that comes later, which is the deeper one, wins. */
-static int compare_found(const void *a, const void *b)
-{
-    const struct found_range *x = a;
-    const struct found_range *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->owner > y->owner) - (x->owner < y->owner);
-}
-
-/* Few and nearly in order: most functions have no more. */
-static void sort_few(struct found_range *items, size_t count)
+static void insert_in_order(struct found_range *items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         struct found_range item = items[i];
         size_t k = i;
-        for (; k > 0 && compare_found(&item, &items[k - 1]) < 0; k--)
+        for (; k > 0 && item.start < items[k - 1].start; k--)
             items[k] = items[k - 1];
         items[k] = item;
     }
 }
 
-/* Stable, and owners ascend in the order in which ranges are found. */
-static int sort_many(struct found_range *items, size_t count)
+/* Merges [0, middle) and [middle, count), which are in order each. */
+static void merge(const struct found_range *from, size_t middle, size_t count,
+                  struct found_range *to)
 {
-    struct symint_pair *order = malloc(count * sizeof(*order));
-    struct found_range *copy = malloc(count * sizeof(*copy));
-    int rc = order == NULL || copy == NULL ? SYM_ERR_NOMEM : 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        order[i] = (struct symint_pair){.key = items[i].start, .value = (uint32_t)i};
-    if (rc == 0)
-        rc = symint_sort_pairs(order, (uint32_t)count);
-    if (rc == 0) {
-        memcpy(copy, items, count * sizeof(*copy));
-        for (size_t i = 0; i < count; i++)
-            items[i] = copy[order[i].value];
+    const struct found_range *left = from;
+    const struct found_range *right = from + middle;
+    const struct found_range *end = from + count;
+    if (middle < count && right->start < right[-1].start) {
+        while (left < from + middle && right < end) {
+            bool from_right = right->start < left->start;
+            *to++ = *(from_right ? right : left);
+            right += from_right;
+            left += !from_right;
+        }
+        memcpy(to, left, (size_t)(from + middle - left) * sizeof(*to));
+        to += from + middle - left;
+        left = right;
     }
-    free(order);
-    free(copy);
-    return rc;
+    memcpy(to, left, (size_t)(end - left) * sizeof(*to));
 }
 
+static void swap_rooms(struct found *f)
+{
+    struct found_range *items = f->items;
+    size_t capacity = f->capacity;
+    f->items = f->other;
+    f->capacity = f->other_capacity;
+    f->other = items;
+    f->other_capacity = capacity;
+}
+
+/* By start. Of one start the entry that comes later, which is the deeper one, wins: the sort is stable, and owners ascend
+ * in the order in which ranges are found. */
 static int sort_found(struct found *f)
 {
     if (!f->unsorted)
         return 0;
-    if (f->count > MEDIUM)
-        return sort_many(f->items, f->count);
-    if (f->count > FEW)
-        qsort(f->items, f->count, sizeof(*f->items), compare_found);
-    else
-        sort_few(f->items, f->count);
+    for (size_t i = 0; i < f->count; i += RUN)
+        insert_in_order(f->items + i, f->count - i < RUN ? f->count - i : RUN);
+    if (f->count <= RUN)
+        return 0;
+    if (f->count > f->other_capacity) {
+        free(f->other);
+        f->other = malloc(f->capacity * sizeof(*f->other));
+        f->other_capacity = f->other != NULL ? f->capacity : 0;
+    }
+    if (f->other == NULL)
+        return SYM_ERR_NOMEM;
+    for (size_t width = RUN; width < f->count; width *= 2) {
+        for (size_t i = 0; i < f->count; i += 2 * width) {
+            size_t n = f->count - i < 2 * width ? f->count - i : 2 * width;
+            merge(f->items + i, n < width ? n : width, n, f->other + i);
+        }
+        swap_rooms(f);
+    }
     return 0;
 }
 
@@ -360,6 +375,7 @@ int symint_functions_read(struct dwarf_unit *u)
     }
     symint_ranges_free(&w.ranges);
     free(l.found.items);
+    free(l.found.other);
     x->entries = l.entries;
     x->function_count = rc == 0 ? l.count : 0;
     x->bytes = index_bytes(x);
@@ -588,7 +604,10 @@ static int read_tree(struct dwarf_unit *u, struct function_scratch *s, uint32_t 
 {
     struct walk w;
     struct growing_tree g = {.scratch = s,
-                             .found = {.items = s->found, .capacity = s->found_capacity}};
+                             .found = {.items = s->found,
+                                       .capacity = s->found_capacity,
+                                       .other = s->merged,
+                                       .other_capacity = s->merged_capacity}};
     *out = NULL;
     int rc = start_walk(u, u->index, entry, &w);
     w.ranges = s->ranges;
@@ -603,6 +622,8 @@ static int read_tree(struct dwarf_unit *u, struct function_scratch *s, uint32_t 
         rc = sort_found(&g.found);
     s->found = g.found.items;
     s->found_capacity = g.found.capacity;
+    s->merged = g.found.other;
+    s->merged_capacity = g.found.other_capacity;
     if (rc == 0)
         rc = flatten_scratch(&g);
     if (rc != 0 || g.node_count == 0)
@@ -615,6 +636,7 @@ void symint_function_scratch_free(struct function_scratch *s)
 {
     free(s->nodes);
     free(s->found);
+    free(s->merged);
     free(s->open);
     free(s->stack);
     symint_segments_free(&s->segments);

@@ -54,6 +54,8 @@ struct function_scratch {
     size_t node_capacity;
     struct found_range *found;
     size_t found_capacity;
+    struct found_range *merged;
+    size_t merged_capacity;
     struct open_node *open;
     size_t open_capacity;
     struct symint_segments segments;
