@@ -162,13 +162,16 @@ static void set_number(struct abbrev_attribute *attribute, int size)
     attribute->kind = (uint8_t)kind;
 }
 
+#define NOT_THERE UINT32_MAX
+
 /* The attributes of one abbreviation, and the steps over an entry of its. A form that nobody knows is no damage before
  * an entry has it: the step over it says so. */
 static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
                                     const struct abbrev_shape *shape, struct abbrev *a)
 {
     uint32_t fixed = 0;
-    bool only_fixed = true; /* so far */
+    bool only_fixed = true;      /* so far */
+    uint32_t behind = NOT_THERE; /* bytes from the sibling on, if their number is fixed */
     for (;;) {
         uint64_t name = cursor_uleb(c);
         uint64_t form = cursor_uleb(c);
@@ -190,18 +193,20 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
         if (!add_attribute(g, attribute))
             return PARSED_NOMEM;
         a->has_code |= name == DW_AT_low_pc || name == DW_AT_ranges;
-        if (name == DW_AT_sibling && form == DW_FORM_ref4 && only_fixed &&
-            fixed < ABBREV_NO_SIBLING)
-            a->sibling_at = (uint8_t)fixed;
         if (size >= 0) {
             fixed += (uint32_t)size;
+            if (name == DW_AT_sibling && form == DW_FORM_ref4)
+                behind = 0;
+            behind = behind == NOT_THERE ? behind : behind + (uint32_t)size;
             continue;
         }
+        behind = NOT_THERE;
         only_fixed = false;
         if (!add_step(g, a, fixed, size == -2 ? UINT16_MAX : attribute.form))
             return PARSED_NOMEM;
         fixed = 0;
     }
+    a->sibling_back = behind <= UINT8_MAX ? (uint8_t)behind : 0;
     a->size = only_fixed ? (uint16_t)fixed : ABBREV_NO_SIZE;
     return fixed == 0 || add_step(g, a, fixed, 0) ? PARSED : PARSED_NOMEM;
 }
@@ -221,7 +226,6 @@ static enum parsed parse_one(struct growing *g, struct symint_cursor *c,
                        .kind = kind_of(tag),
                        .attribute = g->attribute_count,
                        .step = g->step_count,
-                       .sibling_at = ABBREV_NO_SIBLING,
                        .children = cursor_u8(c) != 0};
     struct abbrev *abbrevs =
         symint_grow(t->abbrevs, t->count, &g->abbrev_room, sizeof(a), FIRST_ROOM);
@@ -229,6 +233,8 @@ static enum parsed parse_one(struct growing *g, struct symint_cursor *c,
         return PARSED_NOMEM;
     t->abbrevs = abbrevs;
     enum parsed parsed = parse_attributes(g, c, shape, &a);
+    bool holds_code = a.has_code && (a.kind == ENTRY_FUNCTION || a.kind == ENTRY_INLINED);
+    a.leaf_size = a.children || holds_code ? ABBREV_NO_SIZE : a.size;
     t->dense &= code == (uint64_t)t->count + 1;
     t->abbrevs[t->count++] = a;
     return parsed;

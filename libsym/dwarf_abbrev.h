@@ -49,7 +49,6 @@ struct abbrev_step {
     uint16_t form; /* 0: none */
 };
 
-#define ABBREV_NO_SIBLING UINT8_MAX
 #define ABBREV_NO_SIZE UINT16_MAX
 
 struct abbrev {
@@ -58,12 +57,12 @@ struct abbrev {
     uint32_t step;
     uint16_t attribute_count;
     uint16_t step_count;
-    uint16_t size; /* of all attributes; ABBREV_NO_SIZE: it differs from entry to entry */
+    uint16_t size;      /* of all attributes; ABBREV_NO_SIZE: it differs from entry to entry */
+    uint16_t leaf_size; /* the same, if such entries hold neither code nor other entries; else ABBREV_NO_SIZE */
     uint16_t tag;
     uint8_t kind;
-    uint8_t
-        sibling_at; /* where in the entry the four bytes of its DW_AT_sibling are; ABBREV_NO_SIBLING: it has none, or
-                           in another form */
+    uint8_t sibling_back; /* how far in front of the end of the attributes the four bytes of its DW_AT_sibling are, where
+                             compilers put it; 0: it has none, or elsewhere, or in another form */
     bool children;
     bool has_code; /* it has DW_AT_low_pc or DW_AT_ranges */
 };
@@ -97,6 +96,27 @@ int symint_abbrev_parse(struct symint_debug_sections *s, uint64_t offset,
                         const struct abbrev_shape *shape, uint64_t code, uint64_t *budget,
                         struct abbrev_table **out);
 void symint_abbrev_free(struct abbrev_table *t);
+
+/* Goes on from an entry that is no root to the first that is more than a leaf, or near to it; not to the end. */
+static inline void abbrev_pass_leaves(const struct abbrev_table *t, struct symint_cursor *c)
+{
+    const uint8_t *at = c->at;
+    while (t->dense && c->end - at > 2) {
+        unsigned code = at[0];
+        const uint8_t *attributes = at + 1;
+        if (code >= 0x80) {
+            code = (code & 0x7f) | (unsigned)at[1] << 7;
+            attributes++;
+        }
+        /* A code of more bytes gives a number that is none, or 0. */
+        uint16_t size = code - 1 < t->count && code < 0x4000 ? t->abbrevs[code - 1].leaf_size
+                                                             : ABBREV_NO_SIZE;
+        if (size == ABBREV_NO_SIZE || size >= c->end - attributes)
+            break;
+        at = attributes + size;
+    }
+    c->at = at;
+}
 
 const struct abbrev *symint_abbrev_search(const struct abbrev_table *t, uint64_t code);
 

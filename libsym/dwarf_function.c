@@ -140,15 +140,13 @@ static uint32_t offset_in_unit(const struct walk *w, const uint8_t *at)
     return (uint32_t)(at - w->base);
 }
 
-/* Where the entry's next sibling is, if it says so in the usual way; else NULL. `attributes` is where they begin. */
-static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a,
-                                 const uint8_t *attributes)
+/* Where the next sibling of the entry that was just read is, if it says so in the usual way; else NULL. */
+static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a)
 {
     uint32_t offset;
-    if (a->sibling_at == ABBREV_NO_SIBLING ||
-        (size_t)(w->c.end - attributes) < (size_t)a->sibling_at + sizeof(offset))
+    if (a->sibling_back == 0 || w->c.failed)
         return NULL;
-    memcpy(&offset, attributes + a->sibling_at, sizeof(offset));
+    memcpy(&offset, w->c.at - a->sibling_back, sizeof(offset));
     if (w->c.swap)
         offset = __builtin_bswap32(offset);
     /* Never backwards: every step of a walk goes on. */
@@ -254,6 +252,8 @@ static int walk_functions(struct walk *w, struct function_list *l, bool deep)
     uint64_t function_depth = 0; /* of the outermost function that we are in; 0: in none */
     int rc = 0;
     while (rc == 0 && w->c.at < w->c.end && !w->c.failed) {
+        if (depth > 0)
+            abbrev_pass_leaves(w->abbrevs, &w->c);
         uint32_t entry = offset_in_unit(w, w->c.at);
         uint64_t code = cursor_uleb(&w->c);
         if (code == 0) {
@@ -268,7 +268,6 @@ static int walk_functions(struct walk *w, struct function_list *l, bool deep)
             cursor_fail(&w->c);
             break;
         }
-        const uint8_t *attributes = w->c.at;
         if (a->kind == ENTRY_FUNCTION && a->has_code)
             rc = add_function(w, l, a, entry);
         else
@@ -282,7 +281,7 @@ static int walk_functions(struct walk *w, struct function_list *l, bool deep)
         if (a->kind == ENTRY_FUNCTION
                 ? !deep
                 : a->kind == ENTRY_CALL || (function_depth == 0 && a->kind != ENTRY_NAMESPACE))
-            sibling = depth > 0 ? sibling_of(w, a, attributes) : NULL;
+            sibling = depth > 0 ? sibling_of(w, a) : NULL;
         if (sibling != NULL) {
             w->x->complete &= a->kind != ENTRY_FUNCTION;
             w->c.at = sibling;
@@ -453,6 +452,8 @@ static int walk_tree(struct walk *w, struct growing_tree *g)
         0; /* of the outermost function or type in this one that we are in; 0: in none */
     int rc = 0;
     while (rc == 0 && w->c.at < w->c.end && !w->c.failed) {
+        if (depth > 0)
+            abbrev_pass_leaves(w->abbrevs, &w->c);
         uint32_t entry = offset_in_unit(w, w->c.at);
         uint64_t code = cursor_uleb(&w->c);
         if (code == 0) {
@@ -469,7 +470,6 @@ static int walk_tree(struct walk *w, struct growing_tree *g)
             cursor_fail(&w->c);
             break;
         }
-        const uint8_t *attributes = w->c.at;
         bool node = depth == 0 || (a->kind == ENTRY_INLINED && a->has_code && other_depth == 0);
         if (node) {
             struct seen seen;
@@ -488,7 +488,7 @@ static int walk_tree(struct walk *w, struct growing_tree *g)
         }
         bool other = depth > 0 &&
                      (a->kind == ENTRY_FUNCTION || a->kind == ENTRY_TYPE || a->kind == ENTRY_CALL);
-        const uint8_t *sibling = other ? sibling_of(w, a, attributes) : NULL;
+        const uint8_t *sibling = other ? sibling_of(w, a) : NULL;
         if (sibling != NULL) {
             w->c.at = sibling;
             continue;
