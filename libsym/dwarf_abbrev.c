@@ -101,6 +101,28 @@ static uint8_t kind_of(uint64_t tag)
     }
 }
 
+static uint8_t take_of(uint64_t name)
+{
+    switch (name) {
+    case DW_AT_low_pc:
+        return TAKE_LOW;
+    case DW_AT_high_pc:
+        return TAKE_HIGH;
+    case DW_AT_ranges:
+        return TAKE_RANGES;
+    case DW_AT_abstract_origin:
+        return TAKE_ORIGIN;
+    case DW_AT_call_file:
+        return TAKE_CALL_FILE;
+    case DW_AT_call_line:
+        return TAKE_CALL_LINE;
+    case DW_AT_call_column:
+        return TAKE_CALL_COLUMN;
+    default:
+        return TAKE_NOTHING;
+    }
+}
+
 /* ---- growing ---- */
 
 struct growing {
@@ -156,6 +178,7 @@ enum parsed { PARSED, PARSED_END, PARSED_DAMAGED, PARSED_NOMEM };
 static void set_number(struct abbrev_attribute *attribute, int size)
 {
     enum value_kind kind = symint_form_kind(attribute->form);
+    attribute->size = size < 0 ? ABBREV_NO_VALUE_SIZE : (uint8_t)size;
     if (kind == VALUE_OTHER || (size != 1 && size != 2 && size != 4 && size != 8))
         return;
     attribute->number_size = (uint8_t)size;
@@ -171,6 +194,7 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
 {
     uint32_t fixed = 0;
     bool only_fixed = true;      /* so far */
+    bool only_numbers = true;    /* of what is taken */
     uint32_t behind = NOT_THERE; /* bytes from the sibling on, if their number is fixed */
     for (;;) {
         uint64_t name = cursor_uleb(c);
@@ -183,6 +207,8 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
                                              .form = form <= UINT16_MAX ? (uint16_t)form : 0};
         int size = symint_form_size(attribute.form, shape);
         set_number(&attribute, size);
+        attribute.take = take_of(name);
+        only_numbers &= attribute.take == TAKE_NOTHING || attribute.number_size > 0;
         if (form == DW_FORM_implicit_const) {
             attribute.constant = g->constant_count;
             if (!add_constant(g, cursor_sleb(c)))
@@ -207,6 +233,7 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
         fixed = 0;
     }
     a->sibling_back = behind <= UINT8_MAX ? (uint8_t)behind : 0;
+    a->simple = only_fixed && only_numbers;
     a->size = only_fixed ? (uint16_t)fixed : ABBREV_NO_SIZE;
     return fixed == 0 || add_step(g, a, fixed, 0) ? PARSED : PARSED_NOMEM;
 }

@@ -35,9 +35,24 @@ enum value_kind {
     VALUE_ALT_ENTRY
 };
 
+/* What the passes over functions and inlined calls take of an entry. */
+enum abbrev_take {
+    TAKE_NOTHING,
+    TAKE_LOW,
+    TAKE_HIGH,
+    TAKE_RANGES,
+    TAKE_ORIGIN,
+    TAKE_CALL_FILE,
+    TAKE_CALL_LINE,
+    TAKE_CALL_COLUMN,
+    TAKES
+};
+
 struct abbrev_attribute {
     uint16_t name;
     uint16_t form;
+    uint8_t size;        /* of the value; ABBREV_NO_VALUE_SIZE: its bytes tell */
+    uint8_t take;        /* enum abbrev_take */
     uint8_t number_size; /* the value is a number of 1, 2, 4 or 8 bytes; 0: its form has to be looked at */
     uint8_t kind;        /* then, of such a number: enum value_kind */
     uint32_t constant;   /* DW_FORM_implicit_const: index of its value */
@@ -50,6 +65,7 @@ struct abbrev_step {
 };
 
 #define ABBREV_NO_SIZE UINT16_MAX
+#define ABBREV_NO_VALUE_SIZE UINT8_MAX
 
 struct abbrev {
     uint64_t code;
@@ -65,6 +81,7 @@ struct abbrev {
                              compilers put it; 0: it has none, or elsewhere, or in another form */
     bool children;
     bool has_code; /* it has DW_AT_low_pc or DW_AT_ranges */
+    bool simple;   /* its size is known, and what the passes take are numbers of known sizes */
 };
 
 struct abbrev_table {

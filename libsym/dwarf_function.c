@@ -155,12 +155,9 @@ static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a)
     return w->base + offset;
 }
 
-/* What the passes want of an entry. */
+/* What the passes want of an entry. Attributes that they do not want leave what they say in the first one. */
 struct seen {
-    struct dwarf_extent extent;
-    struct dwarf_value origin;
-    uint32_t call_file, call_line, call_column;
-    bool has_call_file;
+    struct dwarf_value values[TAKES];
 };
 
 static uint32_t clamp(uint64_t number)
@@ -168,39 +165,40 @@ static uint32_t clamp(uint64_t number)
     return number > UINT32_MAX ? 0 : (uint32_t)number;
 }
 
+/* Entries that consist of numbers of known sizes are the rule. Each is cut out of the eight bytes that it begins, as the
+ * machine has them; there have to be that many behind the entry. */
+static bool is_simple(const struct walk *w, const struct abbrev *a)
+{
+    return a->simple && !w->c.swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
+           cursor_left(&w->c) >= a->size + sizeof(uint64_t);
+}
+
+static void read_simple_entry(struct walk *w, const struct abbrev *a, struct seen *seen)
+{
+    static const uint64_t masks[] = {
+        [1] = UINT8_MAX, [2] = UINT16_MAX, [4] = UINT32_MAX, [8] = UINT64_MAX};
+    const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
+    const uint8_t *at = w->c.at;
+    for (unsigned i = 0; i < a->attribute_count; i++, attribute++) {
+        struct dwarf_value *v = &seen->values[attribute->take];
+        uint64_t bytes;
+        memcpy(&bytes, at, sizeof(bytes));
+        v->number = bytes & masks[attribute->number_size];
+        v->kind = (enum value_kind)attribute->kind;
+        at += attribute->size;
+    }
+    w->c.at = at;
+}
+
 static void read_entry(struct walk *w, const struct abbrev *a, struct seen *seen)
 {
-    const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
     memset(seen, 0, sizeof(*seen));
-    for (unsigned i = 0; i < a->attribute_count && !w->c.failed; i++, attribute++) {
-        struct dwarf_value v;
-        value_read(&w->c, w->u, attribute, &v);
-        switch (attribute->name) {
-        case DW_AT_low_pc:
-            seen->extent.low = v;
-            break;
-        case DW_AT_high_pc:
-            seen->extent.high = v;
-            break;
-        case DW_AT_ranges:
-            seen->extent.ranges = v;
-            break;
-        case DW_AT_abstract_origin:
-            seen->origin = v;
-            break;
-        case DW_AT_call_file:
-            seen->call_file = clamp(v.number);
-            seen->has_call_file = true;
-            break;
-        case DW_AT_call_line:
-            seen->call_line = clamp(v.number);
-            break;
-        case DW_AT_call_column:
-            seen->call_column = clamp(v.number);
-            break;
-        default:
-            break;
-        }
+    if (is_simple(w, a)) {
+        read_simple_entry(w, a, seen);
+    } else {
+        const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
+        for (unsigned i = 0; i < a->attribute_count && !w->c.failed; i++, attribute++)
+            value_read(&w->c, w->u, attribute, &seen->values[attribute->take]);
     }
 }
 
@@ -211,7 +209,9 @@ static int read_ranges(struct walk *w, const struct seen *seen)
     uint64_t left = x->work < x->budget ? x->budget - x->work : 0;
     uint64_t budget = left;
     w->ranges.count = 0;
-    int rc = symint_ranges_read(w->u, &seen->extent, &w->ranges, &budget);
+    const struct dwarf_value *values = seen->values;
+    int rc = symint_ranges_read(w->u, &values[TAKE_LOW], &values[TAKE_HIGH], &values[TAKE_RANGES],
+                                &w->ranges, &budget);
     x->work += left - budget;
     return rc;
 }
@@ -407,6 +407,7 @@ struct growing_tree {
 static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, const struct seen *seen)
 {
     struct function_scratch *s = g->scratch;
+    const struct dwarf_value *values = seen->values;
     struct function_node *nodes =
         symint_grow(s->nodes, g->node_count, &s->node_capacity, sizeof(*nodes), 256);
     if (nodes == NULL)
@@ -415,12 +416,12 @@ static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, cons
     s->nodes[g->node_count] = (struct function_node){
         .entry = entry,
         .parent = g->open_count > 0 ? s->open[g->open_count - 1].node : FUNCTION_NO_NODE,
-        .origin_kind = (uint8_t)seen->origin.kind,
-        .origin = seen->origin.number,
-        .call_file = seen->call_file,
-        .has_call_file = seen->has_call_file,
-        .call_line = seen->call_line,
-        .call_column = seen->call_column,
+        .origin_kind = (uint8_t)values[TAKE_ORIGIN].kind,
+        .origin = values[TAKE_ORIGIN].number,
+        .call_file = clamp(values[TAKE_CALL_FILE].number),
+        .has_call_file = values[TAKE_CALL_FILE].kind != VALUE_OTHER,
+        .call_line = clamp(values[TAKE_CALL_LINE].number),
+        .call_column = clamp(values[TAKE_CALL_COLUMN].number),
     };
     for (size_t i = 0; i < w->ranges.count; i++) {
         int rc = add_found(&g->found, &w->ranges.ranges[i], g->node_count);

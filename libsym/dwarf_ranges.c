@@ -193,13 +193,14 @@ static bool find_list(const struct dwarf_unit *u, uint64_t index, uint64_t *offs
     return !__builtin_add_overflow(cursor_sized(&c, size), u->rnglists_base, offset);
 }
 
-int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_extent *extent,
+int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+                       const struct dwarf_value *high_pc, const struct dwarf_value *ranges,
                        struct range_list *l, uint64_t *budget)
 {
     uint64_t low;
     uint64_t high;
-    uint64_t offset = extent->ranges.number;
-    switch (extent->ranges.kind) {
+    uint64_t offset = ranges->number;
+    switch (ranges->kind) {
     case VALUE_LIST_INDEX:
         return find_list(u, offset, &offset) ? read_new_list(u, offset, l, budget) : 0;
     case VALUE_OFFSET:
@@ -210,11 +211,11 @@ int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_extent *ex
     default:
         break;
     }
-    if (!symint_value_address(u, &extent->low, &low))
+    if (!symint_value_address(u, low_pc, &low))
         return 0;
-    if (extent->high.kind == VALUE_CONSTANT)
-        high = cut(u, low + extent->high.number);
-    else if (!symint_value_address(u, &extent->high, &high))
+    if (high_pc->kind == VALUE_CONSTANT)
+        high = cut(u, low + high_pc->number);
+    else if (!symint_value_address(u, high_pc, &high))
         return 0;
     return add_code(u, l, low, high);
 }

@@ -164,14 +164,10 @@ struct range_list {
 void symint_ranges_free(struct range_list *l);
 int symint_ranges_add(struct range_list *l, uint64_t start, uint64_t end);
 
-/* What an entry says about its code. */
-struct dwarf_extent {
-    struct dwarf_value low, high, ranges;
-};
-
-/* Appends those ranges of an entry that are code. `budget` is how many bytes of lists may still be read, as far as
+/* Appends those ranges of an entry that are code, from its DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges. `budget` is how many bytes of lists may still be read, as far as
  * ranges_left of the file allows it. 0, also when the list is damaged; SYM_ERR_NOMEM. */
-int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_extent *extent,
+int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+                       const struct dwarf_value *high_pc, const struct dwarf_value *ranges,
                        struct range_list *l, uint64_t *budget);
 
 static inline void value_read(struct symint_cursor *c, const struct dwarf_unit *u,
