@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define FIRST_WINDOW ((uint64_t)32 * 1024) /* most tables are shorter; what is looked at is read by blocks anyway */
+
 /* Real entries have some twenty attributes; attributes without bytes must not make work out of nothing. */
 #define MAX_ATTRIBUTES 256
 
@@ -310,7 +312,7 @@ int symint_abbrev_parse(struct symint_debug_sections *s, uint64_t offset,
     if (g.table == NULL)
         return SYM_ERR_NOMEM;
     enum parsed parsed = PARSED_DAMAGED;
-    for (uint64_t window = 4096;; window *= 8) {
+    for (uint64_t window = FIRST_WINDOW;; window *= 8) {
         uint64_t n = window < size - offset ? window : size - offset;
         n = n < *budget ? n : *budget;
         const uint8_t *bytes = symint_debug_bytes(s, DEBUG_ABBREV, offset, n);

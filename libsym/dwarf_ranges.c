@@ -45,11 +45,10 @@ struct list_reader {
 };
 
 /* Makes sure that a whole item is in the window, if the section has one. */
-static bool fill(struct list_reader *r)
+enum { ITEM = 32, WINDOW = 1024 };
+
+static bool fill_window(struct list_reader *r)
 {
-    enum { ITEM = 32, WINDOW = 1024 };
-    if (cursor_left(&r->c) >= ITEM)
-        return true;
     uint64_t at = r->offset - cursor_left(&r->c);
     uint64_t size = r->s->at[r->id].size;
     uint64_t n = at < size ? size - at : 0;
@@ -60,6 +59,11 @@ static bool fill(struct list_reader *r)
     r->c = (struct symint_cursor){.at = bytes, .end = bytes + n, .swap = r->s->swap};
     r->offset = at + n;
     return true;
+}
+
+static inline bool fill(struct list_reader *r)
+{
+    return cursor_left(&r->c) >= ITEM || fill_window(r);
 }
 
 /* What a linker writes for a base in code that it removed: nothing may grow out of it into live code. A unit's own base

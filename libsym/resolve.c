@@ -70,10 +70,9 @@ static int reserve_answers(struct sym_context *c, size_t more)
         return 0;
     struct symint_answer *old = c->answers;
     size_t old_capacity = c->answer_capacity;
-    struct symint_answer *answers = symint_table_alloc(capacity, sizeof(*answers));
+    struct symint_answer *answers = symint_table_zeroed(capacity, sizeof(*answers));
     if (answers == NULL)
         return SYM_ERR_NOMEM;
-    memset(answers, 0, capacity * sizeof(*answers));
     c->answers = answers;
     c->answer_capacity = capacity;
     for (size_t i = 0; i < old_capacity; i++)

@@ -398,16 +398,15 @@ static void put_text(const char *text, char last)
 static void put_number(uint32_t number, char last)
 {
     char digits[10];
-    int n = 0;
+    size_t first = sizeof digits;
     char *to = room_of(sizeof digits + 1);
 
     do
-        digits[n++] = (char)('0' + number % 10);
+        digits[--first] = (char)('0' + number % 10);
     while ((number /= 10) != 0);
-    while (n > 0)
-        *to++ = digits[--n];
-    *to++ = last;
-    output.used = (size_t)(to - output.bytes);
+    memcpy(to, digits + first, sizeof digits - first);
+    to[sizeof digits - first] = last;
+    output.used += sizeof digits - first + 1;
 }
 
 static void print_answers(const struct sym_answer *answers, size_t count)
