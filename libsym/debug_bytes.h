@@ -103,8 +103,8 @@ bool symint_debug_is_code_slow(const struct symint_debug_sections *s, uint64_t s
 static inline bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start,
                                         uint64_t end)
 {
-    return (start >= s->most_code.start && start < end && end <= s->most_code.end) ||
-           symint_debug_is_code_slow(s, start, end);
+    return start < end && ((start >= s->most_code.start && end <= s->most_code.end) ||
+                           symint_debug_is_code_slow(s, start, end));
 }
 
 #endif

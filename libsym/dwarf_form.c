@@ -226,13 +226,9 @@ const char *symint_value_text(const struct dwarf_unit *u, const struct dwarf_val
     }
 }
 
-bool symint_value_address(const struct dwarf_unit *u, const struct dwarf_value *value,
-                          uint64_t *address)
+bool symint_value_address_slow(const struct dwarf_unit *u, const struct dwarf_value *value,
+                               uint64_t *address)
 {
-    if (value->kind == VALUE_ADDRESS) {
-        *address = value->number;
-        return true;
-    }
     return value->kind == VALUE_ADDRESS_INDEX &&
            read_item(&u->main->sections, DEBUG_ADDR, u->addr_base, value->number,
                      u->shape.address_size, address);

@@ -30,10 +30,15 @@ static uint64_t cut(const struct dwarf_unit *u, uint64_t address)
     return bits < 64 ? address & (((uint64_t)1 << bits) - 1) : address;
 }
 
-static int add_code(const struct dwarf_unit *u, struct range_list *l, uint64_t start, uint64_t end)
+static inline int add_code(const struct dwarf_unit *u, struct range_list *l, uint64_t start,
+                           uint64_t end)
 {
-    return symint_debug_is_code(&u->main->sections, start, end) ? symint_ranges_add(l, start, end)
-                                                                : 0;
+    if (!symint_debug_is_code(&u->main->sections, start, end))
+        return 0;
+    if (l->count == l->capacity)
+        return symint_ranges_add(l, start, end);
+    l->ranges[l->count++] = (struct symint_code_range){start, end};
+    return 0;
 }
 
 /* Lists end by themselves; they are read through windows, since a list may be as long as the section. */
@@ -120,7 +125,7 @@ static int read_old_list(const struct dwarf_unit *u, uint64_t offset, struct ran
 static bool indexed(const struct dwarf_unit *u, uint64_t index, uint64_t *address)
 {
     struct dwarf_value value = {.kind = VALUE_ADDRESS_INDEX, .number = index};
-    return symint_value_address(u, &value, address);
+    return value_address(u, &value, address);
 }
 
 static int read_new_list(const struct dwarf_unit *u, uint64_t offset, struct range_list *l,
@@ -215,11 +220,11 @@ int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_value *low
     default:
         break;
     }
-    if (!symint_value_address(u, low_pc, &low))
+    if (!value_address(u, low_pc, &low))
         return 0;
     if (high_pc->kind == VALUE_CONSTANT)
         high = cut(u, low + high_pc->number);
-    else if (!symint_value_address(u, high_pc, &high))
+    else if (!value_address(u, high_pc, &high))
         return 0;
     return add_code(u, l, low, high);
 }

@@ -420,7 +420,7 @@ int symint_unit_root(struct dwarf_unit *u, struct symint_arena *arena, struct ra
         uint64_t budget = UINT64_MAX;
         set_default_bases(u);
         u->root_read = true;
-        u->has_low_pc |= symint_value_address(u, &r.low, &u->low_pc);
+        u->has_low_pc |= value_address(u, &r.low, &u->low_pc);
         u->has_ranges = r.ranges.kind != VALUE_OTHER ||
                         (u->has_low_pc && r.high.kind != VALUE_OTHER);
         rc = keep_text(u, arena, &r.comp_dir, &u->comp_dir);

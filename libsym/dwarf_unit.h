@@ -152,8 +152,16 @@ const char *symint_value_text(const struct dwarf_unit *u, const struct dwarf_val
                               size_t *size);
 
 /* The address of a value. False: it is none, or out of its table. */
-bool symint_value_address(const struct dwarf_unit *u, const struct dwarf_value *value,
-                          uint64_t *address);
+bool symint_value_address_slow(const struct dwarf_unit *u, const struct dwarf_value *value,
+                               uint64_t *address);
+static inline bool value_address(const struct dwarf_unit *u, const struct dwarf_value *value,
+                                 uint64_t *address)
+{
+    if (value->kind != VALUE_ADDRESS)
+        return symint_value_address_slow(u, value, address);
+    *address = value->number;
+    return true;
+}
 
 /* ---- ranges (dwarf_ranges.c) ---- */
 
