@@ -48,6 +48,7 @@ struct symint_debug_sections {
     struct symint_code_range *code;     /* sorted, disjoint */
     struct symint_code_range most_code; /* the largest of them */
     size_t code_count;
+    uint64_t resident_bytes; /* bytes of memory that all sections take now */
     const char *why; /* static: the first thing that was wrong with a section; "" for nothing */
     int error;       /* errno behind it; 0: none */
     /* A look failed for want of little memory. That says nothing of the section; the reader clears it and asks again. */
@@ -92,9 +93,6 @@ const char *symint_debug_text(struct symint_debug_sections *s, enum symint_debug
 
 /* Gives back what of a section was read, unless it is packed or relocated. */
 void symint_debug_trim(struct symint_debug_sections *s, enum symint_debug_id id);
-
-/* Bytes of memory that all sections take now. */
-uint64_t symint_debug_resident(const struct symint_debug_sections *s);
 
 /* Whether [start, end) is code (symbolization.md 6.2): start and end are in one range of code and not reversed. What a
  * linker leaves of functions that it removed is not. */

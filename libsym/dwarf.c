@@ -146,7 +146,7 @@ static uint64_t bytes_of(const struct dwarf_unit *u)
     if (u->full != NULL) {
         bytes += bytes_of(u->full) + sizeof(*u->full);
         if (u->full->file->number >= FILE_SPLIT) /* the package's are counted once */
-            bytes += symint_debug_resident(&u->full->file->sections) + u->full->file->windows.bytes;
+            bytes += u->full->file->sections.resident_bytes + u->full->file->windows.bytes;
     }
     return bytes;
 }
@@ -215,8 +215,8 @@ static void keep_limits(struct symint_dwarf *d)
 uint64_t symint_dwarf_bytes(const struct symint_dwarf *d)
 {
     return sizeof(*d) + d->fixed_bytes + d->unit_bytes + d->names.capacity * 48 +
-           symint_debug_resident(&d->main.sections) + symint_debug_resident(&d->alt.sections) +
-           symint_debug_resident(&d->package.sections) + d->main.windows.bytes +
+           d->main.sections.resident_bytes + d->alt.sections.resident_bytes +
+           d->package.sections.resident_bytes + d->main.windows.bytes +
            d->alt.windows.bytes + d->package.windows.bytes;
 }
 
