@@ -392,10 +392,10 @@ static int find_unit(struct symint_dwarf *d, uint64_t address, struct dwarf_unit
     *out = NULL;
     if (rc != 0)
         return rc;
-    uint32_t unit = symint_segments_find(&d->at, address);
+    uint32_t unit = symint_segments_find_near(&d->at, address, &d->near);
     if (unit == SYMINT_NO_OWNER && !d->all_listed) {
         rc = list_rest(d);
-        unit = symint_segments_find(&d->at, address);
+        unit = symint_segments_find_near(&d->at, address, &d->near);
     }
     if (rc == 0 && unit != SYMINT_NO_OWNER)
         *out = d->main.units[unit];
@@ -407,7 +407,7 @@ uint32_t symint_dwarf_unit(struct symint_dwarf *d, uint64_t vaddr)
     /* A failure to list is met again, and told, by a lookup. */
     if (!d->listed && (list_units(d) != 0 || lacks_memory(d)))
         return UINT32_MAX;
-    return symint_segments_find(&d->at, vaddr - d->bias);
+    return symint_segments_find_near(&d->at, vaddr - d->bias, &d->near);
 }
 
 /* ---- lines ---- */

@@ -649,12 +649,12 @@ int symint_function_find(struct dwarf_unit *u, struct function_scratch *scratch,
                          bool thorough, struct function_tree **out)
 {
     *out = NULL;
-    uint32_t function = symint_segments_find(&u->index->segments, vaddr);
+    uint32_t function = symint_segments_find_near(&u->index->segments, vaddr, &u->index->near);
     if (function == SYMINT_NO_OWNER && !u->index->complete && thorough) {
         int rc = symint_functions_read(u);
         if (rc != 0)
             return rc;
-        function = symint_segments_find(&u->index->segments, vaddr);
+        function = symint_segments_find_near(&u->index->segments, vaddr, &u->index->near);
     }
     if (function == SYMINT_NO_OWNER)
         return 0;
