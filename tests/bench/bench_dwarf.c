@@ -395,12 +395,35 @@ static void put_text(const char *text, char last)
     output.used += size + 1;
 }
 
+/* The digits of the numbers below a thousand, which are most lines and columns. */
+static struct {
+    char digits[3];
+    uint8_t count;
+} small_numbers[1000];
+
+static void fill_small_numbers(void)
+{
+    for (unsigned i = 0; i < 1000; i++) {
+        char text[4];
+        int n = snprintf(text, sizeof text, "%u", i);
+
+        memcpy(small_numbers[i].digits, text, sizeof small_numbers[i].digits);
+        small_numbers[i].count = (uint8_t)n;
+    }
+}
+
 static void put_number(uint32_t number, char last)
 {
     char digits[10];
     size_t first = sizeof digits;
     char *to = room_of(sizeof digits + 1);
 
+    if (number < 1000) {
+        memcpy(to, small_numbers[number].digits, sizeof small_numbers[number].digits);
+        to[small_numbers[number].count] = last;
+        output.used += small_numbers[number].count + 1u;
+        return;
+    }
     do
         digits[--first] = (char)('0' + number % 10);
     while ((number /= 10) != 0);
@@ -411,6 +434,7 @@ static void put_number(uint32_t number, char last)
 
 static void print_answers(const struct sym_answer *answers, size_t count)
 {
+    fill_small_numbers();
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < answers[i].count; k++) {
             const struct sym_frame *f = &answers[i].frames[k];
