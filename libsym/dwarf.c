@@ -216,8 +216,8 @@ uint64_t symint_dwarf_bytes(const struct symint_dwarf *d)
 {
     return sizeof(*d) + d->fixed_bytes + d->unit_bytes + d->names.capacity * 48 +
            d->main.sections.resident_bytes + d->alt.sections.resident_bytes +
-           d->package.sections.resident_bytes + d->main.windows.bytes +
-           d->alt.windows.bytes + d->package.windows.bytes;
+           d->package.sections.resident_bytes + d->main.windows.bytes + d->alt.windows.bytes +
+           d->package.windows.bytes;
 }
 
 void symint_dwarf_limit(struct symint_dwarf *d, uint64_t bytes)

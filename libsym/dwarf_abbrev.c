@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-#define FIRST_WINDOW ((uint64_t)32 * 1024) /* most tables are shorter; what is looked at is read by blocks anyway */
+#define FIRST_WINDOW \
+    ((uint64_t)32 * 1024) /* most tables are shorter; what is looked at is read by blocks anyway */
 
 /* Real entries have some twenty attributes; attributes without bytes must not make work out of nothing. */
 #define MAX_ATTRIBUTES 256

@@ -53,8 +53,8 @@ struct abbrev_attribute {
     uint16_t form;
     uint8_t size;        /* of the value; ABBREV_NO_VALUE_SIZE: its bytes tell */
     uint8_t take;        /* enum abbrev_take */
-    uint8_t number_size; /* the value is a number of 1, 2, 4 or 8 bytes; 0: its form has to be looked at */
-    uint8_t kind;        /* then, of such a number: enum value_kind */
+    uint8_t number_size; /* it is a number of 1, 2, 4 or 8 bytes; 0: its form says more */
+    uint8_t kind;        /* of such a number: enum value_kind */
     uint32_t constant;   /* DW_FORM_implicit_const: index of its value */
 };
 
@@ -74,11 +74,12 @@ struct abbrev {
     uint16_t attribute_count;
     uint16_t step_count;
     uint16_t size;      /* of all attributes; ABBREV_NO_SIZE: it differs from entry to entry */
-    uint16_t leaf_size; /* the same, if such entries hold neither code nor other entries; else ABBREV_NO_SIZE */
+    uint16_t leaf_size; /* the same of entries with neither code nor other entries in them */
     uint16_t tag;
     uint8_t kind;
-    uint8_t sibling_back; /* how far in front of the end of the attributes the four bytes of its DW_AT_sibling are, where
-                             compilers put it; 0: it has none, or elsewhere, or in another form */
+    /* How far in front of the end the four bytes of its DW_AT_sibling are, which compilers put last; 0: it has none, or
+     * not there, or in another form. */
+    uint8_t sibling_back;
     bool children;
     bool has_code; /* it has DW_AT_low_pc or DW_AT_ranges */
     bool simple;   /* its size is known, and what the passes take are numbers of known sizes */
@@ -125,9 +126,9 @@ static inline void abbrev_pass_leaves(const struct abbrev_table *t, struct symin
             code = (code & 0x7f) | (unsigned)at[1] << 7;
             attributes++;
         }
-        /* A code of more bytes gives a number that is none, or 0. */
-        uint16_t size = code - 1 < t->count && code < 0x4000 ? t->abbrevs[code - 1].leaf_size
-                                                             : ABBREV_NO_SIZE;
+        /* Where a code has more than two bytes, this number has bit 14. */
+        uint16_t size =
+            code - 1 < t->count && code < 0x4000 ? t->abbrevs[code - 1].leaf_size : ABBREV_NO_SIZE;
         if (size == ABBREV_NO_SIZE || size >= c->end - attributes)
             break;
         at = attributes + size;

@@ -45,7 +45,7 @@ void symint_form_skip(struct symint_cursor *c, uint16_t form, const struct abbre
     }
 }
 
-/* Most forms of a size that its bytes tell are among few. */
+/* The forms that are named here are nearly all there are. */
 void symint_entry_skip_steps(struct symint_cursor *c, const struct abbrev_table *t,
                              const struct abbrev *a)
 {

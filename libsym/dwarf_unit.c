@@ -421,8 +421,8 @@ int symint_unit_root(struct dwarf_unit *u, struct symint_arena *arena, struct ra
         set_default_bases(u);
         u->root_read = true;
         u->has_low_pc |= value_address(u, &r.low, &u->low_pc);
-        u->has_ranges = r.ranges.kind != VALUE_OTHER ||
-                        (u->has_low_pc && r.high.kind != VALUE_OTHER);
+        u->has_ranges =
+            r.ranges.kind != VALUE_OTHER || (u->has_low_pc && r.high.kind != VALUE_OTHER);
         rc = keep_text(u, arena, &r.comp_dir, &u->comp_dir);
         if (rc == 0)
             rc = keep_text(u, arena, &r.dwo_name, &u->dwo_name);

@@ -73,8 +73,7 @@ uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address)
 uint32_t symint_segments_find_near(const struct symint_segments *s, uint64_t address, size_t *near)
 {
     size_t i = *near;
-    if (i < s->count && s->start[i] <= address &&
-        (i + 1 == s->count || address < s->start[i + 1]))
+    if (i < s->count && s->start[i] <= address && (i + 1 == s->count || address < s->start[i + 1]))
         return s->owner[i];
     if (s->count == 0 || address < s->start[0])
         return SYMINT_NO_OWNER;
