@@ -16,8 +16,9 @@ static const struct {
 } errors[] = {
     {RECORD_ERR_NOMEM, "RECORD_ERR_NOMEM", "out of memory"},
     {RECORD_ERR_IO, "RECORD_ERR_IO", "the spool cannot be written"},
-    {RECORD_ERR_LIMIT, "RECORD_ERR_LIMIT", "a limit is exceeded"},
-    {RECORD_ERR_MISUSE, "RECORD_ERR_MISUSE", "the caller broke a rule of the interface"},
+    {RECORD_ERR_LIMIT, "RECORD_ERR_LIMIT", "a limit was exceeded"},
+    {RECORD_ERR_MISUSE, "RECORD_ERR_MISUSE",
+     "a function was called with arguments or in an order that it does not allow"},
     {RECORD_ERR_PERMISSION, "RECORD_ERR_PERMISSION", "the kernel does not permit it"},
     {RECORD_ERR_UNSUPPORTED, "RECORD_ERR_UNSUPPORTED",
      "this kernel or machine does not support it"},

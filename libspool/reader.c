@@ -171,7 +171,7 @@ static int refuse_format(struct spool_reader *r)
     if (!what && looks_like_pprof(p, size))
         what = "a pprof profile (go tool pprof shows it)";
     if (!what && spoolint_input_is_gzip(r->input))
-        what = "gzip of something else";
+        what = "gzip data of another kind";
     if (what)
         return spoolint_error_set(&r->error, SPOOL_ERR_FORMAT, "not a spool but %s", what);
     return spoolint_error_set(&r->error, SPOOL_ERR_FORMAT, "not a spool");

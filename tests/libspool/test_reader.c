@@ -336,7 +336,7 @@ static void what_is_not_a_spool_is_named_inside_gzip_too(void **state)
          "the input ends inside the header, after 9 bytes"},
         {INPUT("\x0a\x04\x08\x01\x10\x02\x0a\x04"), SPOOL_ERR_FORMAT,
          "not a spool but a pprof profile (go tool pprof shows it)"},
-        {INPUT("something"), SPOOL_ERR_FORMAT, "not a spool but gzip of something else"},
+        {INPUT("something"), SPOOL_ERR_FORMAT, "not a spool but gzip data of another kind"},
         {INPUT("SPULSE7\0\0"), SPOOL_ERR_VERSION,
          "spool version 7; the versions read are 1 to 4 (a newer release may read it)"},
     };
