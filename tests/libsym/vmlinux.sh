@@ -159,7 +159,7 @@ for place in root/boot/vmlinux-$release root/lib/modules/$release/build/vmlinux 
     cp vmlinux "$place"
     found=$place
     [ "${place%%/*}" = root ] && found=${place#root}
-    expect "found as $place" "^state .*: $found: shifted" --sysroot root --symbols mine "${recorded[@]}" "$inside"
+    expect "found as $place" "^state .*: $found: moved" --sysroot root --symbols mine "${recorded[@]}" "$inside"
     refuse "a release of another folder" "vmlinux" --sysroot root --release ../../etc --kallsyms kallsyms "$inside"
     refuse "without a build id only a named file counts" ' vmlinux ' --sysroot root --symbols mine --release $release \
         --kallsyms kallsyms "$inside"
