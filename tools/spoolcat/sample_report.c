@@ -172,6 +172,7 @@ int sample_report_print(const struct sample_report *r, const struct tool_input *
 
     begin(&n, in, o, a, symbols);
     rc = add_stacks(&n, list, r->keys.count);
+    progress_work_end();
     if (rc == 0) {
         report_input(&lines, in, a, &n.report);
         if (!o->symbols.no_symbols)
