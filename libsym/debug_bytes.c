@@ -136,7 +136,7 @@ static void find_debug_section(struct symint_debug_sections *out, enum symint_de
         return;
     }
     if (symint_elf_is_hole(&e->input, s->size)) {
-        fail(out, d, "a debug section is a hole in the file");
+        fail(out, d, "a debug section is missing: the file has a hole there");
         return;
     }
     d->offset = s->offset;

@@ -278,7 +278,7 @@ static void a_hole_is_not_read(void **state)
     open_input(&o,
                &(struct symint_input){
                    .fd = -1, .memory = o.data, .size = (uint64_t)1 << 41, .stored_bytes = size});
-    assert_string_equal(o.s.why, "a debug section is a hole in the file");
+    assert_string_equal(o.s.why, "a debug section is missing: the file has a hole there");
     assert_null(symint_debug_bytes(&o.s, DEBUG_INFO, 1 << 20, 10));
     close_opened(&o);
 }
