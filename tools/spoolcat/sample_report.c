@@ -177,7 +177,7 @@ int sample_report_print(const struct sample_report *r, const struct tool_input *
         report_input(&lines, in, a, &n.report);
         if (!o->symbols.no_symbols)
             unnamed_report(&lines, &n.misses, in->reader, symbols);
-        report_print(&lines);
+        cli_report_lines(&lines);
     }
     text_free(&lines);
     shape_free(&n.shaper);
