@@ -216,6 +216,8 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
 
     switch (arg->id) {
     case OPTION_PID:
+        if (arg->value[0] == '\0') /* as of "$(pgrep app)" when there is none */
+            cli_usage("%s: no process id was given", arg->shown);
         cli_numbers_value(arg, 1, INT32_MAX, &o->pids);
         break;
     case OPTION_DESCENDANTS:

@@ -35,6 +35,8 @@ usage "--stack-size: '7': a stack has 8 bytes at least" --stack-size 7 true
 usage "--buffer: '0': a buffer has room for something" --buffer 0 true
 usage "--output: '': no name of a file" -o '' true
 usage '--output was given more than once' -o a -o b true
+usage '--pid: no process id was given' -p ''
+usage '--pid: no process id was given' --pid=
 usage "unknown option '--frobnicate'" --frobnicate true
 usage "unknown option '--='" --=x true
 usage "option '--kernel' takes no value" --kernel=keep true
