@@ -132,6 +132,14 @@ static const char *const examples[] = {
     NULL,
 };
 
+/* Of perf record. */
+static const struct cli_habit habits[] = {
+    {'g', "stacks are always recorded"},
+    {'a', "whole systems are not recorded, --pid takes processes"},
+    {'c', "samples are taken by time, --frequency says how many a second"},
+    {0, NULL},
+};
+
 static void fail_value(const struct cli_arg *arg, const char *why)
 {
     cli_usage("%s: '%s': %s", arg->shown, arg->value, why);
@@ -274,6 +282,7 @@ static const struct cli_tool tool = {
     .own = own_options,
     .handle = handle,
     .check = check,
+    .habits = habits,
     .examples = examples,
     .note = "T is 2.5s, 250ms, 30us, 12ns, or a number of seconds; N is 65528, 32K or 1M.\n"
             "Exit status: that of the command, 128 + signal if it was killed, 0 with --pid;\n"
