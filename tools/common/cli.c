@@ -375,6 +375,38 @@ static _Noreturn void refuse_long(const struct cli_tool *tool, const char *arg, 
     cli_usage("unknown option '%.*s'", size > 0 ? (int)size + 2 : 3, arg);
 }
 
+/* The only long option that begins so; NULL: there is none, or there are several. */
+static const char *only_beginning(const struct cli_tool *tool, char first)
+{
+    struct cli_shared_group groups[CLI_GROUPS_MAX];
+    size_t count = cli_groups(tool, groups);
+    const char *found = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        for (const struct cli_option *o = groups[i].options; o->name != NULL; o++) {
+            if (o->name[0] != first || !cli_takes(tool, o))
+                continue;
+            if (found != NULL)
+                return NULL;
+            found = o->name;
+        }
+    }
+    return found;
+}
+
+static _Noreturn void refuse_short(const struct cli_tool *tool, char name)
+{
+    const char *meant;
+
+    for (const struct cli_habit *h = tool->habits; h != NULL && h->short_name != '\0'; h++)
+        if (h->short_name == name)
+            cli_usage("unknown option '-%c': %s", name, h->advice);
+    meant = only_beginning(tool, name);
+    if (meant != NULL)
+        cli_usage("unknown option '-%c', did you mean --%s?", name, meant);
+    cli_usage("unknown option '-%c'", name);
+}
+
 /* Index of value among "a|b|c"; a usage error when it is none of them. */
 static int find_word(const char *words, const char *value, const char *shown)
 {
@@ -466,7 +498,7 @@ static void parse_short(struct parser *p, const char *arg)
             find(p->tool, at, strcspn(at, "="), 0, &group, &negated) != NULL)
             cli_usage("unknown option '-%c', did you mean -%s?", *at, arg);
         if (option == NULL)
-            cli_usage("unknown option '-%c'", *at);
+            refuse_short(p->tool, *at);
         if (option->value != NULL) {
             value = at[1] != '\0' ? at + 1 : *p->next;
             if (value == NULL)

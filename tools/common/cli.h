@@ -63,6 +63,12 @@ struct cli_arg {
     const char *shown; /* as messages name it: "--weight"; valid during the handler */
 };
 
+/* A short option that users of other programs expect, and what there is instead. */
+struct cli_habit {
+    char short_name; /* 0: the end of a table */
+    const char *advice;
+};
+
 struct cli_tool {
     const char *name;             /* "spoolcat" */
     const char *purpose;          /* one line, lower case, no full stop */
@@ -76,9 +82,10 @@ struct cli_tool {
     void (*handle)(const struct cli_arg *arg, struct tool_options *options, void *own);
     /* Called once after all options and operands, for contradictions among them. NULL: none. */
     void (*check)(const struct tool_options *options, void *own);
-    const char *const *examples; /* command lines; ends with NULL; NULL: none */
-    const char *note;            /* end of --help, lines; NULL: what exit statuses mean */
-    const char *files;           /* names of operands, "*.spool|*.tar"; NULL: those of spools */
+    const struct cli_habit *habits; /* NULL: none */
+    const char *const *examples;    /* command lines; ends with NULL; NULL: none */
+    const char *note;               /* end of --help, lines; NULL: what exit statuses mean */
+    const char *files;              /* names of operands, "*.spool|*.tar"; NULL: those of spools */
     /* The operands are a command: options end before the first one, whatever it is. They are inputs[], at least none;
      * no spool is read, and nothing is asked of standard input. */
     bool command;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "frames.h"
 #include "select.h"
 
 /* So many of what there is are named; the rest is a number. */
@@ -145,6 +146,92 @@ static void tell_selection(struct text_buffer *out, const struct tool_options *o
 
 /* ---- no names ---- */
 
+/* Fewer user frames without names, of a hundred, are as it is on most machines. */
+#define MISSING_PERCENT 20
+
+/* A file of which frames have no names. */
+struct missing {
+    const struct spool_module *module;
+    const char *why; /* borrowed */
+    uint64_t frames;
+};
+
+static int compare_missing(const void *a, const void *b)
+{
+    const struct spool_module *x = ((const struct missing *)a)->module;
+    const struct spool_module *y = ((const struct missing *)b)->module;
+    size_t size = x->path_size < y->path_size ? x->path_size : y->path_size;
+    int order = memcmp(x->path, y->path, size);
+
+    return order ? order : (x->path_size > y->path_size) - (x->path_size < y->path_size);
+}
+
+/* The files that could not be used, one a module; malloc'ed. */
+static struct missing *list_missing(struct spool_reader *reader, const uint32_t *unnamed,
+                                    const struct symbols *symbols, size_t *count)
+{
+    struct missing *list = NULL;
+    size_t capacity = 0;
+    struct spool_counts counts;
+
+    *count = 0;
+    spool_reader_counts(reader, &counts);
+    for (uint32_t id = 0; id < counts.modules; id++) {
+        const struct spool_module *m = unnamed[id] ? spool_reader_module(reader, id) : NULL;
+        const char *detail, *why;
+
+        if (!m || m->kernel || m->jit || m->path_size == 0 || m->path[0] != '/' ||
+            sym_is_anonymous_path(m->path, m->path_size))
+            continue;
+        why = symbols_miss_text(symbols, id, &detail);
+        if (!why)
+            continue;
+        list = cli_grow(list, &capacity, *count, sizeof *list);
+        list[(*count)++] = (struct missing){m, why, unnamed[id]};
+    }
+    return list;
+}
+
+/* The file that costs most frames of an input; with more of them it is that of the one where it costs most, unless it
+ * is the same in all. */
+static void take_top(struct hints *h, const struct missing *top)
+{
+    struct text_buffer text = {0};
+
+    text_append_display(&text, top->module->path, top->module->path_size);
+    text_printf(&text, " (%s)", top->why);
+    if (h->top.size > 0 && strcmp(h->top.data, text.data) == 0) {
+        h->top_frames += top->frames;
+    } else if (top->frames > h->top_frames) {
+        h->top_frames = top->frames;
+        text_free(&h->top);
+        h->top = text;
+        return;
+    }
+    text_free(&text);
+}
+
+static void add_missing(struct hints *h, struct spool_reader *reader, const struct input_report *r,
+                        const struct symbols *symbols)
+{
+    size_t count;
+    struct missing *list = list_missing(reader, r->unnamed, symbols, &count);
+    const struct missing *top = list;
+
+    if (count > 1)
+        qsort(list, count, sizeof *list, compare_missing);
+    for (size_t i = 0; i < count; i++) {
+        h->missing_frames += list[i].frames;
+        if (i > 0 && compare_missing(&list[i], &list[i - 1]) == 0)
+            list[i].frames += list[i - 1].frames;
+        if (list[i].frames > top->frames)
+            top = &list[i];
+    }
+    if (count > 0)
+        take_top(h, top);
+    free(list);
+}
+
 static bool any_python(const struct aggregate *a)
 {
     for (uint32_t i = 0; i < names_source_count(a->names); i++) {
@@ -166,8 +253,10 @@ void hints_input(struct hints *h, const struct tool_options *o, const struct too
     h->damaged |= spool_reader_cut_tail(in->reader) || spool_reader_error_code(in->reader) < 0;
     h->samples_read += a->file_samples;
     h->samples_used += r->samples;
-    h->file_frames += r->file_frames;
-    h->named_elf += r->named_elf;
+    h->matched |= r->matched;
+    h->user_frames += r->frames - r->kernel_frames;
+    if (r->unnamed)
+        add_missing(h, in->reader, r, symbols);
     h->kernel_restricted |=
         r->kernel_frames > 0 && r->named_kernel == 0 && symbols_kernel_restricted(symbols);
     h->python_unnamed |= r->samples > 0 && r->named_perf_map == 0 && any_python(a);
@@ -182,6 +271,34 @@ static bool names_places(const struct symbol_options *o)
            o->symbol_dirs.count > 0 || o->debuginfod;
 }
 
+static void warn_missing(const struct hints *h, const struct tool_options *o)
+{
+    struct text_buffer line = {0};
+
+    if (h->missing_frames * 100 <= h->user_frames * MISSING_PERCENT || names_places(&o->symbols))
+        return;
+    if (o->input_count == 1)
+        text_printf(&line,
+                    "%s: ", strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0]);
+    text_printf(&line, "%.0f %% of user frames have no name, %s of them in %s",
+                100.0 * (double)h->missing_frames / (double)h->user_frames,
+                h->top_frames == h->missing_frames      ? "all"
+                : h->top_frames > h->missing_frames / 2 ? "most"
+                                                        : "many",
+                h->top.data);
+    cli_warn("%s; --sysroot, --debug-dir or --symbols say where files are%s", line.data,
+             o->verbose ? "" : ", --verbose lists all");
+    text_free(&line);
+}
+
+static void warn_unmatched(const struct hints *h, const struct shape_options *o)
+{
+    if (o->has_root_at && !(h->matched & FRAME_ROOT_AT))
+        cli_warn("no frame matches --root-at '%s'", o->root_at_text);
+    if (o->has_skip_below && !(h->matched & FRAME_SKIP_BELOW))
+        cli_warn("no frame matches --skip-below '%s'", o->skip_below_text);
+}
+
 void hints_warn(const struct hints *h, const struct tool_options *o)
 {
     /* An empty document is right then, but seldom what was meant. */
@@ -190,20 +307,21 @@ void hints_warn(const struct hints *h, const struct tool_options *o)
                  h->selection.size > 0 ? ": " : "", h->selection.size > 0 ? h->selection.data : "");
     if (h->samples_read == 0 && !h->damaged)
         cli_warn("%s no samples", o->input_count == 1 ? "the spool has" : "the spools have");
+    if (h->samples_used > 0)
+        warn_unmatched(h, &o->shape);
     if (o->symbols.no_symbols)
         return;
-    if (h->file_frames > 0 && h->named_elf == 0 && !names_places(&o->symbols))
-        cli_warn("no frame has a name from its file: --symbols, --sysroot or --debug-dir find the "
-                 "files of another machine (--verbose says what is missing)");
+    warn_missing(h, o);
     if (h->kernel_restricted)
         cli_warn("kernel frames stay addresses: kernel.kptr_restrict hides those in /proc/kallsyms "
                  "(convert as root, or with sysctl kernel.kptr_restrict=0)");
     if (h->python_unnamed && o->symbols.perf_maps != SYM_PERF_MAPS_NONE)
         cli_warn("Python functions have no names: python -X perf (3.12 or newer) writes perf maps, "
-                 "which --perf-map-dir finds elsewhere");
+                 "-X perf_jit does not; --perf-map-dir finds them elsewhere");
 }
 
 void hints_free(struct hints *h)
 {
     text_free(&h->selection);
+    text_free(&h->top);
 }

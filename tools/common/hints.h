@@ -17,7 +17,10 @@ struct hints {
     uint64_t samples_read, samples_used;
     bool damaged;                 /* something was said of that */
     struct text_buffer selection; /* why nothing was, of the first input that gave nothing */
-    uint64_t file_frames, named_elf;
+    uint64_t user_frames, missing_frames; /* distinct ones; without a name for want of a file */
+    uint64_t top_frames;                  /* of them, in ... */
+    struct text_buffer top;               /* ... this file: its path, and what became of it */
+    uint32_t matched;                     /* as in struct input_report */
     bool kernel_restricted, python_unnamed;
 };
 

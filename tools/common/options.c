@@ -339,9 +339,11 @@ static void handle_shape(const struct cli_arg *arg, struct shape_options *o)
         break;
     case ID_ROOT_AT:
         regex_value(arg, &o->has_root_at, &o->root_at);
+        o->root_at_text = arg->value;
         break;
     case ID_SKIP_BELOW:
         regex_value(arg, &o->has_skip_below, &o->skip_below);
+        o->skip_below_text = arg->value;
         break;
     case ID_MAX_DEPTH:
         o->max_depth = (uint32_t)cli_number_value(arg, 1, UINT32_MAX);

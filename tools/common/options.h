@@ -56,7 +56,8 @@ struct shape_options {
     bool show_runtime; /* --runtime=show */
     enum sym_demangle demangle;
     bool has_frame_filter, has_root_at, has_skip_below;
-    regex_t frame_filter, root_at, skip_below; /* POSIX extended */
+    regex_t frame_filter, root_at, skip_below;  /* POSIX extended */
+    const char *root_at_text, *skip_below_text; /* as given; borrowed from argv */
     bool has_max_depth;
     uint32_t max_depth; /* >= 1 */
     bool fold_recursion;

@@ -16,10 +16,11 @@ struct input_report {
     uint64_t samples;       /* that count */
     uint64_t stacks;        /* distinct (process, stack); counted with --verbose only */
     uint64_t frames;        /* distinct frames in them */
-    uint64_t file_frames;   /* of them, those in files that processes have mapped, ... */
-    uint64_t kernel_frames; /* ... and in the kernel */
+    uint64_t kernel_frames; /* of them, those in the kernel */
     uint64_t named_elf, named_perf_map, named_kernel, named_jit;
     uint64_t truncated_stacks; /* of them; the same */
+    uint32_t *unnamed;         /* by module: its frames without a name; NULL: not wanted */
+    uint32_t matched;          /* FRAME_ROOT_AT, FRAME_SKIP_BELOW: some frame is one */
 };
 
 /* Appends the first line about an input that was read: what it is. Its samples are from low_ns to high_ns. */

@@ -172,15 +172,14 @@ void shape_source(struct shaper *h, const struct source *source, uint32_t root, 
 
 static void count_origin(struct input_report *r, const struct out_frame *f)
 {
-    const struct spool_module *m = f->source_module;
-
     r->frames++;
     if (f->flags & FRAME_KERNEL)
         r->kernel_frames++;
-    else if (m && m->path_size > 0 && m->path[0] == '/')
-        r->file_frames++;
-    if (!(f->flags & FRAME_NAMED))
+    if (!(f->flags & FRAME_NAMED)) {
+        if (r->unnamed && f->module_id != SPOOL_NO_ID)
+            r->unnamed[f->module_id]++;
         return;
+    }
     switch (f->origin) {
     case SYM_ORIGIN_PERF_MAP:
         r->named_perf_map++;
@@ -276,6 +275,8 @@ static int make_chain(struct shaper *h, uint32_t frame)
         shaped->label = h->hooks.label(h->hooks.user, &out);
         shaped->flags = out.flags;
         shaped->identity = h->options->fold_recursion ? identify(h, &out) : 0;
+        if (h->options->kernel != KERNEL_DROP || !(out.flags & FRAME_KERNEL))
+            h->report->matched |= out.flags & (FRAME_ROOT_AT | FRAME_SKIP_BELOW);
         if (i + 1 < count)
             continue;
         shaped->flags |= CHAIN_END;

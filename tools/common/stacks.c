@@ -118,6 +118,7 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     struct spool_counts counts;
 
     spool_reader_counts(f->reader, &counts);
+    f->report.unnamed = cli_zeroed(counts.modules, sizeof *f->report.unnamed);
     if (s->how.runs)
         f->cell_nodes = cli_realloc(NULL, f->aggregate.cell_count, sizeof *f->cell_nodes);
     if (s->options->verbose)
@@ -152,6 +153,7 @@ static void free_file(struct stacks_file *f)
     aggregate_free(&f->aggregate);
     shape_free(&f->shaper);
     misses_free(&f->misses);
+    free(f->report.unnamed);
     free(f->cell_nodes);
     free(f->source_begin);
     free(f->thread_sources);
@@ -176,6 +178,8 @@ static void end_adding(struct stacks_file *f)
 {
     shape_free(&f->shaper);
     misses_free(&f->misses);
+    free(f->report.unnamed);
+    f->report.unnamed = NULL;
     f->shaper = (struct shaper){0};
     f->misses = (struct misses){0};
 }

@@ -118,6 +118,11 @@ static const struct cli_option own_options[] = {
 
 static const char *const usage[] = {"[OPTION]... [SPOOL]...", NULL};
 
+static const struct cli_habit habits[] = {
+    {'f', "--follow goes on reading what grows"}, /* of tail */
+    {0, NULL},
+};
+
 static const char *const examples[] = {
     "spoolcat cap.spool | less",
     "spoolcat --samples --follow cap.spool",
@@ -134,6 +139,7 @@ static const struct cli_tool tool = {
     .own = own_options,
     .handle = handle,
     .check = check,
+    .habits = habits,
     .examples = examples,
 };
 

@@ -323,7 +323,7 @@ static void samples_text(const struct summary *s, struct tool_output *out)
     if (s->header->interval_ns > 0) {
         title(out, "gaps");
         print_number(out, s->gaps);
-        output_printf(out, ", %.3f s\n", (double)s->gap_ns / 1e9);
+        output_printf(out, ", %.3f s (off CPU, all threads added up)\n", (double)s->gap_ns / 1e9);
     }
     title(out, "lost");
     if (a->notes.lost_known)

@@ -78,7 +78,9 @@ static const struct cli_option own_options[] = {
      .value = "FILE",
      .kind = CLI_KIND_FILE,
      .help = "spool (default profile.spool); - is standard output"},
-    {.id = OPTION_FORCE, .name = "force", .help = "overwrite FILE if it exists"},
+    {.id = OPTION_FORCE,
+     .name = "force",
+     .help = "overwrite FILE, and that of --pack, if they exist"},
     {.id = OPTION_FORMAT,
      .name = "format",
      .value = "VERSION",
@@ -128,6 +130,14 @@ static const char *const examples[] = {
     "spoolrecord -p 4711 -d 10 -o cap.spool",
     "spoolrecord -o - -- make | gzip > make.spool.gz",
     NULL,
+};
+
+/* Of perf record. */
+static const struct cli_habit habits[] = {
+    {'g', "stacks are always recorded"},
+    {'a', "whole systems are not recorded, --pid takes processes"},
+    {'c', "samples are taken by time, --frequency says how many a second"},
+    {0, NULL},
 };
 
 static void fail_value(const struct cli_arg *arg, const char *why)
@@ -214,6 +224,8 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
 
     switch (arg->id) {
     case OPTION_PID:
+        if (arg->value[0] == '\0') /* as of "$(pgrep app)" when there is none */
+            cli_usage("%s: no process id was given", arg->shown);
         cli_numbers_value(arg, 1, INT32_MAX, &o->pids);
         break;
     case OPTION_DESCENDANTS:
@@ -270,6 +282,7 @@ static const struct cli_tool tool = {
     .own = own_options,
     .handle = handle,
     .check = check,
+    .habits = habits,
     .examples = examples,
     .note = "T is 2.5s, 250ms, 30us, 12ns, or a number of seconds; N is 65528, 32K or 1M.\n"
             "Exit status: that of the command, 128 + signal if it was killed, 0 with --pid;\n"

@@ -36,7 +36,7 @@ static int open_existing(struct record_output *out, bool force)
         return refuse(out, "is a directory");
     /* A FIFO, /dev/null and their like hold nothing that could be lost. */
     if (!force && (S_ISREG(found.st_mode) || S_ISBLK(found.st_mode)))
-        return refuse(out, "exists, and is overwritten with --force only");
+        return refuse(out, "exists: -o FILE names another, --force overwrites it");
     out->fd = open(out->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (out->fd < 0)
         return refuse_errno(out, errno);

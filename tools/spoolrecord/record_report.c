@@ -136,9 +136,15 @@ static void append_details(struct text_buffer *out, const struct record_summary 
     }
     text_printf(out, "ring buffers of ");
     text_bytes(out, s->ring_size_bytes);
-    text_printf(out, ", ");
-    text_counted(out, s->rescans + s->lifecycle_gaps, "look", "looks");
-    text_printf(out, " at /proc for missed mappings, mode %s\n", record_mode_name(s->mode));
+    text_printf(out, s->mode == RECORD_MODE_PER_THREAD ? " for each thread" : " for each CPU");
+    if (s->mode == RECORD_MODE_PER_THREAD || s->mode == RECORD_MODE_SYSTEM_WIDE)
+        text_printf(out, "; descriptors were short: events are %s", record_mode_name(s->mode));
+    text_append_byte(out, '\n');
+    if (s->rescans + s->lifecycle_gaps > 0) {
+        text_printf(out, "mappings were read from /proc again ");
+        text_counted(out, s->rescans + s->lifecycle_gaps, "time", "times");
+        text_printf(out, " (unknown addresses, lost events)\n");
+    }
 }
 
 void record_report_text(struct text_buffer *out, const struct record_summary *s,

@@ -22,6 +22,7 @@
 #include "record_pack.h"
 #include "record_report.h"
 #include "record_signals.h"
+#include "record_targets.h"
 
 #define MS_NS UINT64_C(1000000)
 /* What is recorded is in the spool, and what has ended is seen, after about so long. */
@@ -64,13 +65,30 @@ static void fail(struct run *r, int rc)
 
 /* ---- beginning: each returns 0, or an exit status after a message ---------------------------- */
 
+static int command_status(const char *command, int error)
+{
+    cli_error("%s: %s", command, strerror(error));
+    return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+}
+
+/* A misspelled command is told before an older spool that is in the way. */
+static int check_targets(const struct run *r)
+{
+    int error;
+
+    if (r->o->pids.count > 0)
+        return record_targets_check_pids(&r->o->pids) == 0 ? 0 : STATUS_FAILED;
+    error = record_targets_command_errno(r->o->command[0]);
+    return error == 0 ? 0 : command_status(r->o->command[0], error);
+}
+
 static int find_spoolpack(struct run *r)
 {
     if (r->o->pack == NULL)
         return 0;
     r->spoolpack = record_pack_find();
     if (r->spoolpack != NULL)
-        return record_pack_check(r->o->pack) == 0 ? 0 : STATUS_FAILED;
+        return record_pack_check(r->o->pack, r->o->force) == 0 ? 0 : STATUS_FAILED;
     cli_error("--pack needs spoolpack, which is not installed");
     return STATUS_FAILED;
 }
@@ -182,14 +200,15 @@ static int start_command(struct run *r)
         cli_error("%s: %s", r->o->command[0], record_error_text(rc));
         return STATUS_FAILED;
     }
-    cli_error("%s: %s", r->o->command[0], strerror(error));
-    return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+    return command_status(r->o->command[0], error);
 }
 
 static int begin(struct run *r)
 {
-    int status = find_spoolpack(r);
+    int status = check_targets(r);
 
+    if (status == 0)
+        status = find_spoolpack(r);
     if (status == 0)
         status = prepare_command(r);
     if (status == 0) {
@@ -324,6 +343,7 @@ static void pack(struct run *r)
     struct record_pack how = {.spoolpack = r->spoolpack,
                               .spool = r->o->output,
                               .output = r->o->pack,
+                              .force = r->o->force,
                               .quiet = r->o->common->quiet,
                               .verbose = r->o->common->verbose};
 

@@ -360,6 +360,8 @@ static void unknown_and_abbreviated_options_are_refused(void **state)
     USAGE("unknown option '--no'", "--no");
     USAGE("unknown option '--='", "--=");
     USAGE("unknown option '-z'", "-qz");
+    USAGE("unknown option '-h', did you mean --help?", "-qh");
+    USAGE("unknown option '-t'", "-t"); /* --tid, --to and others */
     /* Another tool's. */
     USAGE("unknown option '--with-lines'", "--with-lines");
     USAGE("unknown option '--no-trim-path'", "--no-trim-path");

@@ -30,6 +30,10 @@ hint "$none: no thread name matches --thread" --comm='a*' --thread=x
 hint "$none: the spool covers 0 s to 2.00 s" --from=3s
 hint "$none: no frame matches --frame-filter" --frame-filter='^g$'
 hint "$none: no stack has kernel frames, which spoolrecord records with --kernel" --kernel=only
+hint "no frame matches --root-at '^g$'" --root-at='^g$'
+hint "no frame matches --skip-below 'x|y'" --skip-below='x|y' --root-at='^f$'
+hint '' --root-at=main --skip-below=f
+hint '' --root-at='^g$' -q
 hint '' --pid=7 -q
 hint '' --pid=40
 
@@ -50,17 +54,38 @@ run 0 "$spool2folded" in
 # Files of another machine. Whoever has said where they are, is not told how to.
 cp "$o2" in
 sed -i 's|/opt/demo|/opt/none|g; s|/usr/lib/|/usr/non/|g' in
-names='no frame has a name from its file: --symbols, --sysroot or --debug-dir find the files of another machine'
-hint "$names (--verbose says what is missing)"
+where='--sysroot, --debug-dir or --symbols say where files are'
+hint "in: 100 % of user frames have no name, most of them in /opt/none/ladder-O2 (no such file); $where, --verbose lists all"
+run 0 "$spool2folded" in in
+equal err "spool2folded: 100 % of user frames have no name, most of them in /opt/none/ladder-O2 (no such file); $where, \
+--verbose lists all"
+run 0 "$spool2folded" -v in
+[[ $(tail -n 1 err) == "spool2folded: in: "*"; $where" || $(head -n 1 err) == "spool2folded: in: "*"; $where" ]] || die "$(<err)"
 hint '' -q
 hint '' --no-symbols
 mkdir root
 hint '' --sysroot=root
 hint '' --symbols=root
 
+# A part of them: above a fifth. In one of two files, or a few frames.
+# partly FRAME...: a stack of 4 frames that have no name and so many that recorded names do.
+partly() {
+    make in <<END
+names f $*
+module gone 40 0x10000-0x20000 0 "/opt/none/a"
+module other 40 0x20000-0x30000 0 "/opt/none/b"
+sample 1ms 40 40 gone+0x10 gone+0x20 gone+0x30 other+0x10 f $*
+END
+}
+partly a b c d e
+hint "in: 40 % of user frames have no name, most of them in /opt/none/a (no such file); $where, --verbose lists all"
+hint '' -q
+partly a b c d e f1 g h i j k l m n o
+hint ''
+
 # Python without perf maps.
 cp "$stackpulse/python/py312.spool" in
-python='Python functions have no names: python -X perf (3.12 or newer) writes perf maps'
-hint "$python, which --perf-map-dir finds elsewhere" --sysroot=root --perf-map-dir=root
+python='Python functions have no names: python -X perf (3.12 or newer) writes perf maps, -X perf_jit does not'
+hint "$python; --perf-map-dir finds them elsewhere" --sysroot=root --perf-map-dir=root
 hint '' --sysroot=root --perf-map-dir="$stackpulse/python"
 hint '' --sysroot=root --perf-maps=none

@@ -139,6 +139,7 @@ grep -q '"annotations":{"event":"cycles 999".*},"lost":12}$' out || die "$(<out)
 run 0 "$spoolcat" --summary notes
 grep -q '^event            cycles 999$' out && grep -q 'worker 1$' out || die "$(<out)"
 grep -q '^a-key-that-has-24-bytes value$' out || die "$(<out)"
+grep -q '^gaps             0, 0.000 s (off CPU, all threads added up)$' out || die "$(<out)"
 
 # Damage: nothing of the spool that failed is printed, the others are.
 for view in --summary --modules --threads --stacks; do

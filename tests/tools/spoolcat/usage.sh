@@ -25,6 +25,8 @@ usage "unknown option '--summry', did you mean --summary?" --summry in
 usage "unknown option '-j', did you mean --json?" -json in
 usage "--kernel: 'dorp' is not one of keep, drop, only, did you mean drop?" --kernel=dorp --samples in
 usage "unknown option '-z'" -qz in
+usage "unknown option '-f': --follow goes on reading what grows" -f in
+usage "unknown option '-c'" -c in # --color, --comm, --completion
 usage "option '--output' needs a value (FILE)" in --output
 usage "option '--json' takes no value" --json=yes in
 usage "--progress: 'sometimes' is not one of auto, always, never" --progress=sometimes in

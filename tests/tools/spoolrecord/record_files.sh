@@ -6,12 +6,30 @@
 # An existing file is refused before anything runs.
 echo old >profile.spool
 run 125 "$fake" touch ran
-equal err 'spoolrecord: profile.spool: exists, and is overwritten with --force only'
+equal err 'spoolrecord: profile.spool: exists: -o FILE names another, --force overwrites it'
 gone ran
+equal profile.spool old
+# What is to be recorded is looked at before.
+run 127 "$fake" no-such-command-here
+equal err 'spoolrecord: no-such-command-here: No such file or directory'
+run 127 "$fake" ./no/such
+run 127 "$fake" ''
+printf 'exit 3\n' >own-script
+mkdir path
+cp own-script path
+PATH=$PWD/path:$PWD/nowhere:$PATH run 126 "$fake" own-script
+equal err 'spoolrecord: own-script: Permission denied'
+run 126 "$fake" ./path
+run 125 "$fake" -p $$,2147483647
+equal err 'spoolrecord: process 2147483647 does not exist'
+# A file without an interpreter's name is run by a shell, here from the present folder; without PATH by the C library's.
+chmod +x own-script
+PATH=$PWD/path::$PATH run 3 "$fake" -q -o script.spool own-script
+run 0 env -u PATH "$fake" -q -o true.spool true
 equal profile.spool old
 ln -s profile.spool link.spool
 run 125 "$fake" -o link.spool touch ran
-equal err 'spoolrecord: link.spool: exists, and is overwritten with --force only'
+equal err 'spoolrecord: link.spool: exists: -o FILE names another, --force overwrites it'
 ln -s nowhere dangling.spool
 run 125 "$fake" -o dangling.spool touch ran
 equal err 'spoolrecord: dangling.spool: open failed: No such file or directory'

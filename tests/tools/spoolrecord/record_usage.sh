@@ -35,7 +35,15 @@ usage "--stack-size: '7': a stack has 8 bytes at least" --stack-size 7 true
 usage "--buffer: '0': a buffer has room for something" --buffer 0 true
 usage "--output: '': no name of a file" -o '' true
 usage '--output was given more than once' -o a -o b true
+usage '--pid: no process id was given' -p ''
+usage '--pid: no process id was given' --pid=
 usage "unknown option '--frobnicate'" --frobnicate true
+usage "unknown option '-g': stacks are always recorded" -g true
+usage "unknown option '-a': whole systems are not recorded, --pid takes processes" -ag
+usage "unknown option '-c': samples are taken by time, --frequency says how many a second" -qc 100000 true
+usage "unknown option '-e', did you mean --event?" -e cycles true
+usage "unknown option '-h', did you mean --help?" -h
+usage "unknown option '-s'" -s true # --stack-size, --start-time, --summary
 usage "unknown option '--='" --=x true
 usage "option '--kernel' takes no value" --kernel=keep true
 usage "option '--duration' needs a value (T)" --duration

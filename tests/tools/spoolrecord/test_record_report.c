@@ -62,6 +62,32 @@ static void what_was_done_otherwise_is_named(void **state)
         "kernel frames, per-thread)\nno samples: nothing ran on a CPU for long enough\n");
 }
 
+static void expect_details(const struct record_summary *s, const char *expected)
+{
+    struct report_context context = {
+        .name = "a\nb.spool", .stack_size_bytes = 32768, .verbose = true};
+    struct text_buffer out = {0};
+
+    record_report_text(&out, s, &context);
+    assert_memory_equal(out.data, HEAD, sizeof HEAD - 1);
+    assert_string_equal(out.data + sizeof HEAD - 1, expected);
+    text_free(&out);
+}
+
+static void details_leave_out_what_did_not_happen(void **state)
+{
+    struct record_summary s = base();
+
+    (void)state;
+    s.ring_size_bytes = 8 << 20;
+    expect_details(&s, "ring buffers of 8.0 MiB for each CPU\n");
+    s.rescans = 2;
+    s.lifecycle_gaps = 1;
+    expect_details(
+        &s, "ring buffers of 8.0 MiB for each CPU\n"
+            "mappings were read from /proc again 3 times (unknown addresses, lost events)\n");
+}
+
 static void losses_are_told_with_what_helps(void **state)
 {
     struct record_summary s = base();
@@ -173,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_recording_is_one_line),
         cmocka_unit_test(what_was_done_otherwise_is_named),
+        cmocka_unit_test(details_leave_out_what_did_not_happen),
         cmocka_unit_test(losses_are_told_with_what_helps),
         cmocka_unit_test(a_larger_stack_is_advised_from_one_percent_on),
         cmocka_unit_test(what_is_missing_is_one_line),
