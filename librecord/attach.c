@@ -79,10 +79,12 @@ static void free_cpus(struct record_session *s)
 
 static int small_ring(struct record_session *s, size_t ring_size)
 {
-    return recordint_error_set(&s->error, RECORD_ERR_PERMISSION, EPERM,
-                               "no ring buffers of %zu KiB each: no more memory may be locked "
-                               "(kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)",
-                               ring_size / 1024);
+    return recordint_error_set(
+        &s->error, RECORD_ERR_PERMISSION, EPERM,
+        "ring buffers of %zu KiB a CPU cannot be mapped: no more memory may be "
+        "locked; raise kernel.perf_event_mlock_kb (sysctl) or "
+        "RLIMIT_MEMLOCK (ulimit -l), or run as root or with CAP_IPC_LOCK",
+        ring_size / 1024);
 }
 
 /* Returns 0, RECORD_ERR_PERMISSION also for a ring smaller than asked for, or another error. */
@@ -163,8 +165,8 @@ static int open_cpus(struct record_session *s)
             s,
             s->options.ring_size_bytes == 0 && ring_size >= RING_SIZE_GOOD ? RECORD_LOG_DEBUG
                                                                            : RECORD_LOG_WARNING,
-            "ring buffers of %zu KiB a CPU in place of %zu KiB: no more memory may be locked "
-            "(kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)",
+            "ring buffers of %zu KiB a CPU instead of %zu KiB: no more memory may be locked "
+            "(sysctl kernel.perf_event_mlock_kb, ulimit -l)",
             ring_size / 1024, asked / 1024);
     return 0;
 }
@@ -348,8 +350,8 @@ static size_t uncovered(const struct process *p)
 static void say_mode(struct record_session *s, const struct process *p, size_t threads, size_t cpus)
 {
     recordint_log(s, RECORD_LOG_WARNING,
-                  "%zu threads of process %d on %zu CPUs need more than the %llu descriptors of "
-                  "RLIMIT_NOFILE: recording in mode %s",
+                  "%zu threads of process %d on %zu CPUs need more than the %llu file descriptors "
+                  "that are allowed: recording in mode %s; ulimit -n raises the limit",
                   threads, (int)p->pid, cpus, (unsigned long long)s->files_limit,
                   record_mode_name(p->mode));
 }
@@ -390,11 +392,11 @@ static int attach_threads(struct record_session *s, struct process *p, bool on_e
     if (p->mode == RECORD_MODE_SYSTEM_WIDE || s->counts.mode == RECORD_MODE_SYSTEM_WIDE)
         return cover_system_wide(s, p);
     used = s->counter_count + s->cpu_count + FILES_RESERVED;
-    rc = recordint_error_set(
-        &s->error, RECORD_ERR_LIMIT, EMFILE,
-        "%zu threads on %zu CPUs need more descriptors than RLIMIT_NOFILE allows "
-        "(%llu); raise its hard limit",
-        threads, s->cpu_count, (unsigned long long)s->files_limit);
+    rc = recordint_error_set(&s->error, RECORD_ERR_LIMIT, EMFILE,
+                             "%zu threads on %zu CPUs need more than the %llu file descriptors "
+                             "that are allowed; raise the "
+                             "hard limit (ulimit -n, RLIMIT_NOFILE)",
+                             threads, s->cpu_count, (unsigned long long)s->files_limit);
     if (on_exec || threads <= (s->files_limit > used ? s->files_limit - used : 0) / s->cpu_count)
         rc = cover(s, p, RECORD_MODE_INHERIT, on_exec, 0);
     if (rc >= 0 || !descriptors_are_short(s) || on_exec)

@@ -142,7 +142,7 @@ int recordint_event_open_owner(int cpu, size_t ring_size_bytes, struct record_er
     if (fd >= 0)
         return fd;
     recordint_event_facts(0, cpu, &facts);
-    snprintf(what, sizeof what, "the ring of CPU %d", cpu);
+    snprintf(what, sizeof what, "the ring buffer of CPU %d", cpu);
     return recordint_event_refuse(&config, what, 0, cpu, false, -fd, &facts, error);
 }
 
@@ -170,7 +170,8 @@ int recordint_event_redirect(int fd, int owner_fd, struct record_errbuf *error)
     if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, owner_fd) == 0)
         return 0;
     return recordint_error_set(error, RECORD_ERR_UNSUPPORTED, errno,
-                               "an event cannot share the ring of its CPU: %s", strerror(errno));
+                               "an event cannot write to the ring buffer of its CPU: %s",
+                               strerror(errno));
 }
 
 int recordint_event_enable(int fd)

@@ -55,7 +55,7 @@ static int refuse_paranoid(const char *what, const char *who, int needed, int sy
     return recordint_error_set(error, RECORD_ERR_PERMISSION, system,
                                "perf_event_open for %s refused: kernel.perf_event_paranoid is "
                                "%" PRId64 "; %d allows %s (sysctl "
-                               "kernel.perf_event_paranoid=%d), or run with CAP_PERFMON",
+                               "kernel.perf_event_paranoid=%d), or run as root or with CAP_PERFMON",
                                what, facts->paranoid, needed, who, needed);
 }
 
@@ -65,13 +65,14 @@ static int refuse_owner(const char *what, int system, const struct event_facts *
     if (facts->owner == EVENT_OWNER_OTHER)
         return recordint_error_set(error, RECORD_ERR_PERMISSION, system,
                                    "perf_event_open for %s refused: it belongs to another user "
-                                   "(uid %lu): run as that user, or with CAP_PERFMON",
+                                   "(uid %lu): run as that user, as root or with CAP_PERFMON",
                                    what, (unsigned long)facts->owner_uid);
-    return recordint_error_set(error, RECORD_ERR_PERMISSION, system,
-                               "perf_event_open for %s refused: it may not be looked into (it "
-                               "changed its user, its file cannot be read, or it asked for that "
-                               "by PR_SET_DUMPABLE): run with CAP_PERFMON",
-                               what);
+    return recordint_error_set(
+        error, RECORD_ERR_PERMISSION, system,
+        "perf_event_open for %s refused: its process is protected (it changed "
+        "its user, its program is not readable, or it asked for that by "
+        "PR_SET_DUMPABLE): run as root or with CAP_PERFMON",
+        what);
 }
 
 static int refuse_filtered(const char *what, int code, int system, const struct event_facts *facts,
@@ -80,13 +81,13 @@ static int refuse_filtered(const char *what, int code, int system, const struct 
     if (facts->seccomp)
         return recordint_error_set(error, code, system,
                                    "perf_event_open for %s refused (%s) by a seccomp filter, as "
-                                   "containers have it: the container needs CAP_PERFMON or a "
+                                   "containers have one: the container needs CAP_PERFMON or a "
                                    "seccomp profile that allows perf_event_open",
                                    what, strerror(system));
     return recordint_error_set(error, code, system,
                                "perf_event_open for %s refused (%s) although "
                                "kernel.perf_event_paranoid does not forbid it: a container or a "
-                               "security module stands in the way",
+                               "security module (such as SELinux) does",
                                what, strerror(system));
 }
 
@@ -118,11 +119,11 @@ static int refuse_limit(const char *what, int system, const struct event_facts *
     if (system == ENFILE)
         return recordint_error_set(error, RECORD_ERR_LIMIT, system,
                                    "perf_event_open for %s refused: the system's file "
-                                   "descriptors are used up (sysctl fs.file-max)",
+                                   "descriptors are used up; raise sysctl fs.file-max",
                                    what);
     return recordint_error_set(error, RECORD_ERR_LIMIT, system,
                                "perf_event_open for %s refused: file descriptors are used up, "
-                               "RLIMIT_NOFILE is %" PRIu64 " (ulimit -n)",
+                               "RLIMIT_NOFILE is %" PRIu64 "; raise it (ulimit -n)",
                                what, facts->file_limit);
 }
 
@@ -130,10 +131,11 @@ static int refuse_unsupported(const struct event_config *config, const char *wha
                               struct record_errbuf *error)
 {
     if (!config->cpu_clock && !config->auto_event && !config->settled && is_no_counter(system))
-        return recordint_error_set(error, RECORD_ERR_UNSUPPORTED, system,
-                                   "perf_event_open for %s refused (%s): this machine has no "
-                                   "cycle counter that can be sampled; cpu-clock can be",
-                                   what, strerror(system));
+        return recordint_error_set(
+            error, RECORD_ERR_UNSUPPORTED, system,
+            "perf_event_open for %s refused (%s): this machine has no "
+            "cycle counter that can be sampled; the event cpu-clock needs none",
+            what, strerror(system));
     if (system == E2BIG)
         return recordint_error_set(error, RECORD_ERR_UNSUPPORTED, system,
                                    "perf_event_open for %s refused (%s): the kernel is too old, "
@@ -173,8 +175,9 @@ int recordint_event_refuse(const struct event_config *config, const char *what, 
     case EINVAL:
         if (is_above_rate_limit(config, facts))
             return recordint_error_set(error, RECORD_ERR_LIMIT, system,
-                                       "a frequency of %" PRIu32 " Hz is above "
-                                       "kernel.perf_event_max_sample_rate, which is now %" PRId64,
+                                       "frequency %" PRIu32
+                                       " Hz is above the kernel's limit, now %" PRId64
+                                       " Hz (kernel.perf_event_max_sample_rate)",
                                        config->frequency_hz, facts->rate_limit_hz);
         break;
     default:
@@ -190,24 +193,24 @@ int recordint_event_refuse_ring(size_t size_bytes, int system, int64_t mlock_kb,
 
     if (system == ENOMEM)
         return recordint_error_set(error, RECORD_ERR_NOMEM, system,
-                                   "a ring of %zu KiB cannot be mapped: out of memory",
+                                   "a ring buffer of %zu KiB cannot be mapped: out of memory",
                                    size_bytes / 1024);
     if (system == EMFILE || system == ENFILE)
         return recordint_error_set(error, RECORD_ERR_LIMIT, system,
-                                   "a ring of %zu KiB cannot be mapped: %s", size_bytes / 1024,
-                                   strerror(system));
+                                   "a ring buffer of %zu KiB cannot be mapped: %s",
+                                   size_bytes / 1024, strerror(system));
     if (system != EPERM)
         return recordint_error_set(error, RECORD_ERR_UNSUPPORTED, system,
-                                   "a ring of %zu KiB cannot be mapped: %s", size_bytes / 1024,
-                                   strerror(system));
+                                   "a ring buffer of %zu KiB cannot be mapped: %s",
+                                   size_bytes / 1024, strerror(system));
     if (mlock_kb >= 0)
         snprintf(mlock, sizeof mlock, "%" PRId64, mlock_kb);
     if (memlock_bytes != UINT64_MAX)
         snprintf(memlock, sizeof memlock, "%" PRIu64 " KiB", memlock_bytes / 1024);
     return recordint_error_set(
         error, RECORD_ERR_PERMISSION, system,
-        "a ring of %zu KiB cannot be mapped: kernel.perf_event_mlock_kb is %s (for each CPU, all "
-        "of a user's rings together), RLIMIT_MEMLOCK is %s; raise either (sysctl "
-        "kernel.perf_event_mlock_kb, ulimit -l), or run with CAP_IPC_LOCK",
+        "a ring buffer of %zu KiB cannot be mapped: no more memory may be locked, "
+        "kernel.perf_event_mlock_kb is %s, RLIMIT_MEMLOCK is %s; raise either (sysctl "
+        "kernel.perf_event_mlock_kb, ulimit -l), or run as root or with CAP_IPC_LOCK",
         size_bytes / 1024, mlock, memlock);
 }

@@ -295,10 +295,11 @@ static int read_lines(struct record_session *s, struct process *p, pid_t tid,
 
     if ((system == EACCES || system == EPERM) && !p->maps_refused) {
         p->maps_refused = true;
-        recordint_log(s, RECORD_LOG_WARNING,
-                      "the mappings of process %d may not be read (it needs CAP_SYS_PTRACE): "
-                      "frames in what it maps already have no file",
-                      (int)p->pid);
+        recordint_log(
+            s, RECORD_LOG_WARNING,
+            "the mappings of process %d cannot be read (that needs root or CAP_SYS_PTRACE): "
+            "frames in what it has mapped before have no file",
+            (int)p->pid);
     }
     if (system == ENOMEM)
         return recordint_out_of_memory(s);

@@ -16,10 +16,12 @@ static const struct {
 } errors[] = {
     {RECORD_ERR_NOMEM, "RECORD_ERR_NOMEM", "out of memory"},
     {RECORD_ERR_IO, "RECORD_ERR_IO", "the spool cannot be written"},
-    {RECORD_ERR_LIMIT, "RECORD_ERR_LIMIT", "beyond a limit"},
-    {RECORD_ERR_MISUSE, "RECORD_ERR_MISUSE", "the caller broke a rule of the interface"},
+    {RECORD_ERR_LIMIT, "RECORD_ERR_LIMIT", "a limit was exceeded"},
+    {RECORD_ERR_MISUSE, "RECORD_ERR_MISUSE",
+     "a function was called with arguments or in an order that it does not allow"},
     {RECORD_ERR_PERMISSION, "RECORD_ERR_PERMISSION", "the kernel does not permit it"},
-    {RECORD_ERR_UNSUPPORTED, "RECORD_ERR_UNSUPPORTED", "not supported here"},
+    {RECORD_ERR_UNSUPPORTED, "RECORD_ERR_UNSUPPORTED",
+     "this kernel or machine does not support it"},
     {RECORD_ERR_NO_PROCESS, "RECORD_ERR_NO_PROCESS", "there is no such process"},
     {RECORD_ERR_COMMAND, "RECORD_ERR_COMMAND", "the command cannot be run"},
 };

@@ -72,7 +72,7 @@ int recordint_spool_result(struct record_session *s, int rc)
     recordint_error_set(&s->error, code, 0, "%s", spool_writer_error(s->writer));
     /* What the writer refused without writing it does not end the recording: no reader could have taken it. */
     if (code == RECORD_ERR_MISUSE) {
-        recordint_log(s, RECORD_LOG_WARNING, "left out: %s", s->error.text);
+        recordint_log(s, RECORD_LOG_WARNING, "left out of the spool: %s", s->error.text);
         return 0;
     }
     s->sticky = code;
@@ -150,7 +150,7 @@ static int take_options(struct record_session *s, const struct record_options *o
     if (s->options.spool_version != 3 && s->options.spool_version != 4)
         return misuse(s, "spools are written in version 3 or 4");
     if ((unsigned)s->options.event > RECORD_EVENT_CPU_CLOCK)
-        return misuse(s, "an event that is not known");
+        return misuse(s, "unknown event");
     if (s->options.spool_version >= 4 && s->options.has_interval &&
         s->options.interval_us > UINT64_MAX / 1000)
         return misuse(s, "an interval beyond 64 bits of nanoseconds");

@@ -141,11 +141,12 @@ static void say_kernel_refused(struct record_session *s)
 
     if (recordint_limits_sysctl("perf_event_paranoid", &paranoid) && paranoid > 1)
         recordint_log(s, RECORD_LOG_WARNING,
-                      "user frames only: kernel.perf_event_paranoid is %d and kernel frames need 1 "
-                      "(sysctl kernel.perf_event_paranoid=1) or CAP_PERFMON",
+                      "user frames only: kernel.perf_event_paranoid is %d; 1 allows kernel frames "
+                      "(sysctl kernel.perf_event_paranoid=1), or run as root or with CAP_PERFMON",
                       (int)paranoid);
     else
-        recordint_log(s, RECORD_LOG_WARNING, "user frames only: the kernel refuses its own frames");
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "user frames only: the kernel does not permit kernel frames");
 }
 
 /* The first event decides what all records look like. */
@@ -210,11 +211,11 @@ static int add_held(struct record_session *s, struct held_list *list, const stru
 
 static int other_user(struct record_session *s, pid_t pid)
 {
-    return recordint_error_set(
-        &s->error, RECORD_ERR_PERMISSION, EPERM,
-        "process %d belongs to another user: record as that user, or as root "
-        "(CAP_PERFMON and CAP_KILL, CAP_SYS_PTRACE for what it has mapped)",
-        (int)pid);
+    return recordint_error_set(&s->error, RECORD_ERR_PERMISSION, EPERM,
+                               "process %d belongs to another user: run as that user, as root, or "
+                               "with CAP_PERFMON, CAP_KILL "
+                               "and CAP_SYS_PTRACE",
+                               (int)pid);
 }
 
 static int stop(struct record_session *s, struct held *h)
@@ -231,7 +232,7 @@ static int stop(struct record_session *s, struct held *h)
     if (system != 0)
         recordint_log(s, RECORD_LOG_WARNING,
                       "process %d cannot be stopped (%s): attaching while it runs", (int)h->pid,
-                      strerror(system));
+                      system == ETIMEDOUT ? "it takes too long" : strerror(system));
     h->stopped = system == 0;
     h->resume = h->stopped && !was_stopped;
     return 0;
@@ -468,8 +469,8 @@ int record_session_refresh_threads(struct record_session *s, pid_t pid)
         return rc;
     p = recordint_process_find(s, pid);
     if (p == NULL)
-        return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, 0, "process %d is no target",
-                                   (int)pid);
+        return recordint_error_set(&s->error, RECORD_ERR_NO_PROCESS, 0,
+                                   "process %d is not being recorded", (int)pid);
     if (p->before_exec)
         return 0;
     s->threads_unsure = true;

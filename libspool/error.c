@@ -25,7 +25,7 @@ static const struct error_entry entries[] = {
     ENTRY(VERSION, "spool of an unknown version"),
     ENTRY(CORRUPT, "corrupt spool"),
     ENTRY(TRUNCATED, "the spool ends inside its header"),
-    ENTRY(LIMIT, "beyond a limit of the format or of this library"),
+    ENTRY(LIMIT, "a limit of the format or of this library was exceeded"),
     ENTRY(MISUSE, "a function was called with arguments or in an order that it does not allow"),
 };
 

@@ -339,10 +339,10 @@ static int next_member(struct input *in)
             continue;
         }
         if (raw_size(in) > 0 && (in->gzip_state == GZIP_PADDING || in->raw_at[0] != 0x1f))
-            return fail_gzip(in, "trailing bytes that are no gzip member");
+            return fail_gzip(in, "trailing bytes that are not gzip data");
         if (raw_size(in) >= 2) {
             if (in->raw_at[1] != 0x8b)
-                return fail_gzip(in, "trailing bytes that are no gzip member");
+                return fail_gzip(in, "trailing bytes that are not gzip data");
             in->gzip_state = GZIP_MEMBER;
             inflateReset(&in->stream);
             return 1;

@@ -158,6 +158,17 @@ static bool looks_like_pprof(const uint8_t *p, size_t size)
     return size >= 3 && p[0] == 0x0a && p[1] >= 2 && p[1] < 16 && p[2] == 0x08;
 }
 
+/* Its magic does not stand at its beginning. Who sends less than that, and waits, is no writer of spools either. */
+static bool looks_like_tar(struct spool_reader *r)
+{
+    const size_t at = 257;
+
+    while ((size_t)(r->window.end - r->window.begin) < at + 5)
+        if (fill(r) <= 0)
+            return false;
+    return memcmp(r->window.begin + at, "ustar", 5) == 0;
+}
+
 static int refuse_format(struct spool_reader *r)
 {
     const uint8_t *p = r->window.begin;
@@ -170,8 +181,10 @@ static int refuse_format(struct spool_reader *r)
             what = known_formats[i].name;
     if (!what && looks_like_pprof(p, size))
         what = "a pprof profile (go tool pprof shows it)";
+    if (!what && looks_like_tar(r))
+        what = "a tar file (a symbol archive is for --symbols)";
     if (!what && spoolint_input_is_gzip(r->input))
-        what = "gzip of something else";
+        what = "gzip data of another kind";
     if (what)
         return spoolint_error_set(&r->error, SPOOL_ERR_FORMAT, "not a spool but %s", what);
     return spoolint_error_set(&r->error, SPOOL_ERR_FORMAT, "not a spool");

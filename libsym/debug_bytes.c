@@ -66,6 +66,9 @@ static int list_code(const struct symint_elf *e, struct symint_debug_sections *o
         else if (code[i].end > code[kept - 1].end)
             code[kept - 1].end = code[i].end;
     }
+    for (size_t i = 0; i < kept; i++)
+        if (code[i].end - code[i].start > out->most_code.end - out->most_code.start)
+            out->most_code = code[i];
     out->code = code;
     out->code_count = kept;
     return 0;
@@ -133,7 +136,7 @@ static void find_debug_section(struct symint_debug_sections *out, enum symint_de
         return;
     }
     if (symint_elf_is_hole(&e->input, s->size)) {
-        fail(out, d, "a debug section is a hole in the file");
+        fail(out, d, "a debug section is missing: the file has a hole there");
         return;
     }
     d->offset = s->offset;
@@ -175,6 +178,13 @@ static uint64_t room_of(uint64_t size)
     return (size + page - 1) / page * page;
 }
 
+static void set_resident(struct symint_debug_sections *s, struct symint_debug_section *d,
+                         uint64_t bytes)
+{
+    s->resident_bytes += bytes - d->resident_bytes;
+    d->resident_bytes = bytes;
+}
+
 static void release(struct symint_debug_section *d)
 {
     if (d->base != NULL)
@@ -184,13 +194,12 @@ static void release(struct symint_debug_section *d)
     d->base = NULL;
     d->there = NULL;
     d->regions = NULL;
-    d->resident_bytes = 0;
 }
 
 void symint_debug_close(struct symint_debug_sections *s)
 {
     for (int id = 0; id < DEBUG_IDS; id++)
-        release(&s->at[id]);
+        release(&s->at[id]); /* resident or not: nobody asks any more */
     free(s->code);
     memset(s, 0, sizeof(*s));
 }
@@ -247,7 +256,7 @@ static void make_whole(struct symint_debug_sections *s, struct symint_debug_sect
             fail(s, d, why);
         return;
     }
-    d->resident_bytes = d->size;
+    set_resident(s, d, d->size);
 }
 
 /* The first look at a section. */
@@ -301,7 +310,7 @@ static bool read_blocks(struct symint_debug_sections *s, struct symint_debug_sec
         d->there[b / 64] |= (uint64_t)1 << (b % 64);
         d->regions[b / REGION_BLOCKS]++;
     }
-    d->resident_bytes += to - from;
+    set_resident(s, d, d->resident_bytes + (to - from));
     return true;
 }
 
@@ -332,7 +341,8 @@ static bool read_region(struct symint_debug_sections *s, struct symint_debug_sec
     for (uint64_t b = first; b < end; b++) {
         if (is_there(d, b)) {
             d->there[b / 64] &= ~((uint64_t)1 << (b % 64));
-            d->resident_bytes -= d->size - b * BLOCK < BLOCK ? d->size - b * BLOCK : BLOCK;
+            uint64_t left = d->size - b * BLOCK;
+            set_resident(s, d, d->resident_bytes - (left < BLOCK ? left : BLOCK));
         }
     }
     d->regions[region] = 0;
@@ -451,18 +461,10 @@ void symint_debug_trim(struct symint_debug_sections *s, enum symint_debug_id id)
     uint64_t blocks = (d->size + BLOCK - 1) / BLOCK;
     memset(d->there, 0, (size_t)(blocks + 63) / 64 * sizeof(*d->there));
     memset(d->regions, 0, (size_t)(blocks / REGION_BLOCKS + 1) * sizeof(*d->regions));
-    d->resident_bytes = 0;
+    set_resident(s, d, 0);
 }
 
-uint64_t symint_debug_resident(const struct symint_debug_sections *s)
-{
-    uint64_t bytes = 0;
-    for (int id = 0; id < DEBUG_IDS; id++)
-        bytes += s->at[id].resident_bytes;
-    return bytes;
-}
-
-bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start, uint64_t end)
+bool symint_debug_is_code_slow(const struct symint_debug_sections *s, uint64_t start, uint64_t end)
 {
     size_t low = 0;
     size_t high = s->code_count;

@@ -45,8 +45,10 @@ struct symint_debug_sections {
     struct symint_elf *elf; /* the file; its section headers are read */
     bool swap;              /* not the machine's byte order */
     struct symint_debug_section at[DEBUG_IDS];
-    struct symint_code_range *code; /* sorted, disjoint */
+    struct symint_code_range *code;     /* sorted, disjoint */
+    struct symint_code_range most_code; /* the largest of them */
     size_t code_count;
+    uint64_t resident_bytes; /* bytes of memory that all sections take now */
     const char *why; /* static: the first thing that was wrong with a section; "" for nothing */
     int error;       /* errno behind it; 0: none */
     /* A look failed for want of little memory. That says nothing of the section; the reader clears it and asks again. */
@@ -92,11 +94,15 @@ const char *symint_debug_text(struct symint_debug_sections *s, enum symint_debug
 /* Gives back what of a section was read, unless it is packed or relocated. */
 void symint_debug_trim(struct symint_debug_sections *s, enum symint_debug_id id);
 
-/* Bytes of memory that all sections take now. */
-uint64_t symint_debug_resident(const struct symint_debug_sections *s);
-
 /* Whether [start, end) is code: start and end are in one range of code and not reversed. What a
  * linker leaves of functions that it removed is not. */
-bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start, uint64_t end);
+bool symint_debug_is_code_slow(const struct symint_debug_sections *s, uint64_t start, uint64_t end);
+
+static inline bool symint_debug_is_code(const struct symint_debug_sections *s, uint64_t start,
+                                        uint64_t end)
+{
+    return start < end && ((start >= s->most_code.start && end <= s->most_code.end) ||
+                           symint_debug_is_code_slow(s, start, end));
+}
 
 #endif

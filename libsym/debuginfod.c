@@ -156,7 +156,7 @@ static void load(struct symint_debuginfod *d)
     }
     d->client = d->calls.begin();
     if (d->client == NULL) {
-        d->refusal = "debuginfod: the client does not start";
+        d->refusal = "debuginfod: the client cannot be started";
         return;
     }
     d->calls.set_user_data(d->client, d);
@@ -240,7 +240,7 @@ static int ask(struct symint_debuginfod *d, struct known_id *k)
         k->why = note_failure(d, -fd);
     }
     if (d->used_ms >= d->limits.run_ms && d->refusal == NULL)
-        d->refusal = "debuginfod: servers were waited for long enough";
+        d->refusal = "debuginfod: not asked, the servers have taken too long before";
     return -1;
 }
 
@@ -264,7 +264,7 @@ int symint_debuginfod_find(struct symint_debuginfod *d, const uint8_t *id, size_
     }
     *why = k->why;
     if (*fd < 0 && k->path != NULL)
-        *why = "debuginfod: its cache has lost the file";
+        *why = "debuginfod: the file is gone from its cache";
     if (*fd < 0)
         return 0;
     *path = k->path != NULL ? strdup(k->path) : NULL;

@@ -146,7 +146,7 @@ static uint64_t bytes_of(const struct dwarf_unit *u)
     if (u->full != NULL) {
         bytes += bytes_of(u->full) + sizeof(*u->full);
         if (u->full->file->number >= FILE_SPLIT) /* the package's are counted once */
-            bytes += symint_debug_resident(&u->full->file->sections) + u->full->file->windows.bytes;
+            bytes += u->full->file->sections.resident_bytes + u->full->file->windows.bytes;
     }
     return bytes;
 }
@@ -215,9 +215,9 @@ static void keep_limits(struct symint_dwarf *d)
 uint64_t symint_dwarf_bytes(const struct symint_dwarf *d)
 {
     return sizeof(*d) + d->fixed_bytes + d->unit_bytes + d->names.capacity * 48 +
-           symint_debug_resident(&d->main.sections) + symint_debug_resident(&d->alt.sections) +
-           symint_debug_resident(&d->package.sections) + d->main.windows.bytes +
-           d->alt.windows.bytes + d->package.windows.bytes;
+           d->main.sections.resident_bytes + d->alt.sections.resident_bytes +
+           d->package.sections.resident_bytes + d->main.windows.bytes + d->alt.windows.bytes +
+           d->package.windows.bytes;
 }
 
 void symint_dwarf_limit(struct symint_dwarf *d, uint64_t bytes)
@@ -392,10 +392,10 @@ static int find_unit(struct symint_dwarf *d, uint64_t address, struct dwarf_unit
     *out = NULL;
     if (rc != 0)
         return rc;
-    uint32_t unit = symint_segments_find(&d->at, address);
+    uint32_t unit = symint_segments_find_near(&d->at, address, &d->near);
     if (unit == SYMINT_NO_OWNER && !d->all_listed) {
         rc = list_rest(d);
-        unit = symint_segments_find(&d->at, address);
+        unit = symint_segments_find_near(&d->at, address, &d->near);
     }
     if (rc == 0 && unit != SYMINT_NO_OWNER)
         *out = d->main.units[unit];
@@ -407,7 +407,7 @@ uint32_t symint_dwarf_unit(struct symint_dwarf *d, uint64_t vaddr)
     /* A failure to list is met again, and told, by a lookup. */
     if (!d->listed && (list_units(d) != 0 || lacks_memory(d)))
         return UINT32_MAX;
-    return symint_segments_find(&d->at, vaddr - d->bias);
+    return symint_segments_find_near(&d->at, vaddr - d->bias, &d->near);
 }
 
 /* ---- lines ---- */

@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+#define FIRST_WINDOW \
+    ((uint64_t)32 * 1024) /* most tables are shorter; what is looked at is read by blocks anyway */
+
 /* Real entries have some twenty attributes; attributes without bytes must not make work out of nothing. */
 #define MAX_ATTRIBUTES 256
 
@@ -101,6 +104,28 @@ static uint8_t kind_of(uint64_t tag)
     }
 }
 
+static uint8_t take_of(uint64_t name)
+{
+    switch (name) {
+    case DW_AT_low_pc:
+        return TAKE_LOW;
+    case DW_AT_high_pc:
+        return TAKE_HIGH;
+    case DW_AT_ranges:
+        return TAKE_RANGES;
+    case DW_AT_abstract_origin:
+        return TAKE_ORIGIN;
+    case DW_AT_call_file:
+        return TAKE_CALL_FILE;
+    case DW_AT_call_line:
+        return TAKE_CALL_LINE;
+    case DW_AT_call_column:
+        return TAKE_CALL_COLUMN;
+    default:
+        return TAKE_NOTHING;
+    }
+}
+
 /* ---- growing ---- */
 
 struct growing {
@@ -152,13 +177,28 @@ static bool add_constant(struct growing *g, int64_t constant)
 
 enum parsed { PARSED, PARSED_END, PARSED_DAMAGED, PARSED_NOMEM };
 
+/* Prepares for reading values of a form without looking at it. */
+static void set_number(struct abbrev_attribute *attribute, int size)
+{
+    enum value_kind kind = symint_form_kind(attribute->form);
+    attribute->size = size < 0 ? ABBREV_NO_VALUE_SIZE : (uint8_t)size;
+    if (kind == VALUE_OTHER || (size != 1 && size != 2 && size != 4 && size != 8))
+        return;
+    attribute->number_size = (uint8_t)size;
+    attribute->kind = (uint8_t)kind;
+}
+
+#define NOT_THERE UINT32_MAX
+
 /* The attributes of one abbreviation, and the steps over an entry of its. A form that nobody knows is no damage before
  * an entry has it: the step over it says so. */
 static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
                                     const struct abbrev_shape *shape, struct abbrev *a)
 {
     uint32_t fixed = 0;
-    bool only_fixed = true; /* so far */
+    bool only_fixed = true;      /* so far */
+    bool only_numbers = true;    /* of what is taken */
+    uint32_t behind = NOT_THERE; /* bytes from the sibling on, if their number is fixed */
     for (;;) {
         uint64_t name = cursor_uleb(c);
         uint64_t form = cursor_uleb(c);
@@ -168,6 +208,10 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
             break;
         struct abbrev_attribute attribute = {.name = name <= UINT16_MAX ? (uint16_t)name : 0,
                                              .form = form <= UINT16_MAX ? (uint16_t)form : 0};
+        int size = symint_form_size(attribute.form, shape);
+        set_number(&attribute, size);
+        attribute.take = take_of(name);
+        only_numbers &= attribute.take == TAKE_NOTHING || attribute.number_size > 0;
         if (form == DW_FORM_implicit_const) {
             attribute.constant = g->constant_count;
             if (!add_constant(g, cursor_sleb(c)))
@@ -178,19 +222,22 @@ static enum parsed parse_attributes(struct growing *g, struct symint_cursor *c,
         if (!add_attribute(g, attribute))
             return PARSED_NOMEM;
         a->has_code |= name == DW_AT_low_pc || name == DW_AT_ranges;
-        if (name == DW_AT_sibling && form == DW_FORM_ref4 && only_fixed &&
-            fixed < ABBREV_NO_SIBLING)
-            a->sibling_at = (uint8_t)fixed;
-        int size = symint_form_size(attribute.form, shape);
         if (size >= 0) {
             fixed += (uint32_t)size;
+            if (name == DW_AT_sibling && form == DW_FORM_ref4)
+                behind = 0;
+            behind = behind == NOT_THERE ? behind : behind + (uint32_t)size;
             continue;
         }
+        behind = NOT_THERE;
         only_fixed = false;
         if (!add_step(g, a, fixed, size == -2 ? UINT16_MAX : attribute.form))
             return PARSED_NOMEM;
         fixed = 0;
     }
+    a->sibling_back = behind <= UINT8_MAX ? (uint8_t)behind : 0;
+    a->simple = only_fixed && only_numbers;
+    a->size = only_fixed ? (uint16_t)fixed : ABBREV_NO_SIZE;
     return fixed == 0 || add_step(g, a, fixed, 0) ? PARSED : PARSED_NOMEM;
 }
 
@@ -209,7 +256,6 @@ static enum parsed parse_one(struct growing *g, struct symint_cursor *c,
                        .kind = kind_of(tag),
                        .attribute = g->attribute_count,
                        .step = g->step_count,
-                       .sibling_at = ABBREV_NO_SIBLING,
                        .children = cursor_u8(c) != 0};
     struct abbrev *abbrevs =
         symint_grow(t->abbrevs, t->count, &g->abbrev_room, sizeof(a), FIRST_ROOM);
@@ -217,6 +263,8 @@ static enum parsed parse_one(struct growing *g, struct symint_cursor *c,
         return PARSED_NOMEM;
     t->abbrevs = abbrevs;
     enum parsed parsed = parse_attributes(g, c, shape, &a);
+    bool holds_code = a.has_code && (a.kind == ENTRY_FUNCTION || a.kind == ENTRY_INLINED);
+    a.leaf_size = a.children || holds_code ? ABBREV_NO_SIZE : a.size;
     t->dense &= code == (uint64_t)t->count + 1;
     t->abbrevs[t->count++] = a;
     return parsed;
@@ -265,7 +313,7 @@ int symint_abbrev_parse(struct symint_debug_sections *s, uint64_t offset,
     if (g.table == NULL)
         return SYM_ERR_NOMEM;
     enum parsed parsed = PARSED_DAMAGED;
-    for (uint64_t window = 4096;; window *= 8) {
+    for (uint64_t window = FIRST_WINDOW;; window *= 8) {
         uint64_t n = window < size - offset ? window : size - offset;
         n = n < *budget ? n : *budget;
         const uint8_t *bytes = symint_debug_bytes(s, DEBUG_ABBREV, offset, n);

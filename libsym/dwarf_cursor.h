@@ -117,6 +117,10 @@ static inline uint64_t cursor_uleb(struct symint_cursor *c)
 {
     if (c->at < c->end && *c->at < 0x80)
         return *c->at++;
+    if (cursor_left(c) >= 2 && c->at[1] < 0x80) {
+        c->at += 2;
+        return (uint64_t)(c->at[-2] & 0x7f) | (uint64_t)c->at[-1] << 7;
+    }
     uint64_t v = 0;
     unsigned shift = 0;
     while (c->at < c->end) {

@@ -45,28 +45,103 @@ void symint_form_skip(struct symint_cursor *c, uint16_t form, const struct abbre
     }
 }
 
-static uint64_t read_index(struct symint_cursor *c, uint16_t form)
+/* The forms that are named here are nearly all there are. */
+void symint_entry_skip_steps(struct symint_cursor *c, const struct abbrev_table *t,
+                             const struct abbrev *a)
 {
-    switch (form) {
-    case DW_FORM_strx1:
-    case DW_FORM_addrx1:
-        return cursor_u8(c);
-    case DW_FORM_strx2:
-    case DW_FORM_addrx2:
-        return cursor_u16(c);
-    case DW_FORM_strx3:
-    case DW_FORM_addrx3:
-        return cursor_u24(c);
-    case DW_FORM_strx4:
-    case DW_FORM_addrx4:
-        return cursor_u32(c);
-    default:
-        return cursor_uleb(c);
+    const struct abbrev_step *step = a->step_count > 0 ? &t->steps[a->step] : NULL;
+    for (unsigned i = 0; i < a->step_count; i++, step++) {
+        cursor_skip(c, step->fixed); /* NOLINT(analyzer-null-dereference): there is a step */
+        switch (step->form) {
+        case 0:
+            break;
+        case DW_FORM_string: {
+            const uint8_t *nul = memchr(c->at, 0, cursor_left(c));
+            if (nul == NULL)
+                cursor_fail(c);
+            else
+                c->at = nul + 1;
+            break;
+        }
+        case DW_FORM_block:
+        case DW_FORM_exprloc:
+            cursor_skip(c, cursor_uleb(c));
+            break;
+        case DW_FORM_sdata:
+        case DW_FORM_udata:
+        case DW_FORM_strx:
+        case DW_FORM_addrx:
+        case DW_FORM_loclistx:
+        case DW_FORM_rnglistx:
+            cursor_skip_leb(c);
+            break;
+        default:
+            symint_form_skip(c, step->form, NULL);
+        }
     }
 }
 
-void symint_value_read(struct symint_cursor *c, const struct dwarf_unit *u,
-                       const struct abbrev_attribute *attribute, struct dwarf_value *value)
+enum value_kind symint_form_kind(uint16_t form)
+{
+    switch (form) {
+    case DW_FORM_addr:
+        return VALUE_ADDRESS;
+    case DW_FORM_addrx:
+    case DW_FORM_addrx1:
+    case DW_FORM_addrx2:
+    case DW_FORM_addrx3:
+    case DW_FORM_addrx4:
+    case DW_FORM_GNU_addr_index:
+        return VALUE_ADDRESS_INDEX;
+    case DW_FORM_data1:
+    case DW_FORM_data2:
+    case DW_FORM_data4:
+    case DW_FORM_data8:
+    case DW_FORM_udata:
+    case DW_FORM_sdata:
+    case DW_FORM_flag:
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const:
+        return VALUE_CONSTANT;
+    case DW_FORM_sec_offset:
+        return VALUE_OFFSET;
+    case DW_FORM_rnglistx:
+        return VALUE_LIST_INDEX;
+    case DW_FORM_string:
+        return VALUE_TEXT;
+    case DW_FORM_strp:
+        return VALUE_TEXT_OFFSET;
+    case DW_FORM_line_strp:
+        return VALUE_LINE_TEXT;
+    case DW_FORM_strx:
+    case DW_FORM_strx1:
+    case DW_FORM_strx2:
+    case DW_FORM_strx3:
+    case DW_FORM_strx4:
+    case DW_FORM_GNU_str_index:
+        return VALUE_TEXT_INDEX;
+    case DW_FORM_strp_sup:
+    case DW_FORM_GNU_strp_alt:
+        return VALUE_ALT_TEXT;
+    case DW_FORM_ref1:
+    case DW_FORM_ref2:
+    case DW_FORM_ref4:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_udata:
+        return VALUE_ENTRY;
+    case DW_FORM_ref_addr:
+        return VALUE_ANY_ENTRY;
+    case DW_FORM_ref_sup4:
+    case DW_FORM_ref_sup8:
+    case DW_FORM_GNU_ref_alt:
+        return VALUE_ALT_ENTRY;
+    default:
+        return VALUE_OTHER;
+    }
+}
+
+void symint_value_read_slow(struct symint_cursor *c, const struct dwarf_unit *u,
+                            const struct abbrev_attribute *attribute, struct dwarf_value *value)
 {
     uint16_t form = attribute->form;
     *value = (struct dwarf_value){.kind = VALUE_OTHER};
@@ -79,126 +154,32 @@ void symint_value_read(struct symint_cursor *c, const struct dwarf_unit *u,
         }
         form = (uint16_t)real;
     }
+    int size = symint_form_size(form, &u->shape);
+    value->kind = symint_form_kind(form);
     switch (form) {
-    case DW_FORM_addr:
-        value->kind = VALUE_ADDRESS;
-        value->number = cursor_sized(c, u->shape.address_size);
-        break;
-    case DW_FORM_addrx:
-    case DW_FORM_addrx1:
-    case DW_FORM_addrx2:
-    case DW_FORM_addrx3:
-    case DW_FORM_addrx4:
-    case DW_FORM_GNU_addr_index:
-        value->kind = VALUE_ADDRESS_INDEX;
-        value->number = read_index(c, form);
-        break;
-    case DW_FORM_data1:
-    case DW_FORM_flag:
-        value->kind = VALUE_CONSTANT;
-        value->number = cursor_u8(c);
-        break;
-    case DW_FORM_data2:
-        value->kind = VALUE_CONSTANT;
-        value->number = cursor_u16(c);
-        break;
-    case DW_FORM_data4:
-        value->kind = VALUE_CONSTANT;
-        value->number = cursor_u32(c);
-        break;
-    case DW_FORM_data8:
-        value->kind = VALUE_CONSTANT;
-        value->number = cursor_u64(c);
-        break;
-    case DW_FORM_udata:
-        value->kind = VALUE_CONSTANT;
-        value->number = cursor_uleb(c);
-        break;
-    case DW_FORM_sdata:
-        value->kind = VALUE_CONSTANT;
-        value->number = (uint64_t)cursor_sleb(c);
-        break;
-    case DW_FORM_implicit_const:
-        value->kind = VALUE_CONSTANT;
-        value->number = (uint64_t)u->abbrevs->constants[attribute->constant];
-        break;
     case DW_FORM_flag_present:
-        value->kind = VALUE_CONSTANT;
         value->number = 1;
         break;
-    case DW_FORM_sec_offset:
-        value->kind = VALUE_OFFSET;
-        value->number = cursor_offset(c, u->shape.wide);
+    case DW_FORM_implicit_const:
+        value->number = (uint64_t)u->abbrevs->constants[attribute->constant];
         break;
-    case DW_FORM_rnglistx:
-        value->kind = VALUE_LIST_INDEX;
-        value->number = cursor_uleb(c);
+    case DW_FORM_sdata:
+        value->number = (uint64_t)cursor_sleb(c);
         break;
     case DW_FORM_string:
-        value->kind = VALUE_TEXT;
         value->text = cursor_text(c, &value->text_size);
         break;
-    case DW_FORM_strp:
-        value->kind = VALUE_TEXT_OFFSET;
-        value->number = cursor_offset(c, u->shape.wide);
-        break;
-    case DW_FORM_line_strp:
-        value->kind = VALUE_LINE_TEXT;
-        value->number = cursor_offset(c, u->shape.wide);
-        break;
-    case DW_FORM_strx:
-    case DW_FORM_strx1:
-    case DW_FORM_strx2:
     case DW_FORM_strx3:
-    case DW_FORM_strx4:
-    case DW_FORM_GNU_str_index:
-        value->kind = VALUE_TEXT_INDEX;
-        value->number = read_index(c, form);
-        break;
-    case DW_FORM_strp_sup:
-    case DW_FORM_GNU_strp_alt:
-        value->kind = VALUE_ALT_TEXT;
-        value->number = cursor_offset(c, u->shape.wide);
-        break;
-    case DW_FORM_ref1:
-        value->kind = VALUE_ENTRY;
-        value->number = cursor_u8(c);
-        break;
-    case DW_FORM_ref2:
-        value->kind = VALUE_ENTRY;
-        value->number = cursor_u16(c);
-        break;
-    case DW_FORM_ref4:
-        value->kind = VALUE_ENTRY;
-        value->number = cursor_u32(c);
-        break;
-    case DW_FORM_ref8:
-        value->kind = VALUE_ENTRY;
-        value->number = cursor_u64(c);
-        break;
-    case DW_FORM_ref_udata:
-        value->kind = VALUE_ENTRY;
-        value->number = cursor_uleb(c);
-        break;
-    case DW_FORM_ref_addr:
-        value->kind = VALUE_ANY_ENTRY;
-        value->number = u->shape.version == 2 ? cursor_sized(c, u->shape.address_size)
-                                              : cursor_offset(c, u->shape.wide);
-        break;
-    case DW_FORM_ref_sup4:
-        value->kind = VALUE_ALT_ENTRY;
-        value->number = cursor_u32(c);
-        break;
-    case DW_FORM_ref_sup8:
-        value->kind = VALUE_ALT_ENTRY;
-        value->number = cursor_u64(c);
-        break;
-    case DW_FORM_GNU_ref_alt:
-        value->kind = VALUE_ALT_ENTRY;
-        value->number = cursor_offset(c, u->shape.wide);
+    case DW_FORM_addrx3:
+        value->number = cursor_u24(c);
         break;
     default:
-        symint_form_skip(c, form, &u->shape);
+        if (value->kind == VALUE_OTHER)
+            symint_form_skip(c, form, &u->shape);
+        else if (size > 0)
+            value->number = cursor_sized(c, (unsigned)size);
+        else
+            value->number = cursor_uleb(c);
     }
 }
 
@@ -245,13 +226,9 @@ const char *symint_value_text(const struct dwarf_unit *u, const struct dwarf_val
     }
 }
 
-bool symint_value_address(const struct dwarf_unit *u, const struct dwarf_value *value,
-                          uint64_t *address)
+bool symint_value_address_slow(const struct dwarf_unit *u, const struct dwarf_value *value,
+                               uint64_t *address)
 {
-    if (value->kind == VALUE_ADDRESS) {
-        *address = value->number;
-        return true;
-    }
     return value->kind == VALUE_ADDRESS_INDEX &&
            read_item(&u->main->sections, DEBUG_ADDR, u->addr_base, value->number,
                      u->shape.address_size, address);

@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-#define FEW 48      /* ranges that are sorted by insertion */
-#define MEDIUM 4096 /* above this a radix sort is faster */
+#define RUN 8 /* ranges that are sorted by insertion, before they are merged */
 
 /* A function may be read once for itself and once for each function it is in. More often than this is no real unit. */
 #define MAX_PASSES 64
@@ -24,6 +23,8 @@ struct found {
     struct found_range *items;
     size_t count, capacity;
     bool unsorted;
+    struct found_range *other; /* room to merge into */
+    size_t other_capacity;
 };
 
 static int add_found(struct found *f, const struct symint_code_range *r, uint32_t owner)
@@ -37,58 +38,72 @@ static int add_found(struct found *f, const struct symint_code_range *r, uint32_
     return 0;
 }
 
-/* Of one start the entry that comes later, which is the deeper one, wins. */
-static int compare_found(const void *a, const void *b)
-{
-    const struct found_range *x = a;
-    const struct found_range *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->owner > y->owner) - (x->owner < y->owner);
-}
-
-/* Few and nearly in order: most functions have no more. */
-static void sort_few(struct found_range *items, size_t count)
+static void insert_in_order(struct found_range *items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         struct found_range item = items[i];
         size_t k = i;
-        for (; k > 0 && compare_found(&item, &items[k - 1]) < 0; k--)
+        for (; k > 0 && item.start < items[k - 1].start; k--)
             items[k] = items[k - 1];
         items[k] = item;
     }
 }
 
-/* Stable, and owners ascend in the order in which ranges are found. */
-static int sort_many(struct found_range *items, size_t count)
+/* Merges [0, middle) and [middle, count), which are in order each. */
+static void merge(const struct found_range *from, size_t middle, size_t count,
+                  struct found_range *to)
 {
-    struct symint_pair *order = malloc(count * sizeof(*order));
-    struct found_range *copy = malloc(count * sizeof(*copy));
-    int rc = order == NULL || copy == NULL ? SYM_ERR_NOMEM : 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        order[i] = (struct symint_pair){.key = items[i].start, .value = (uint32_t)i};
-    if (rc == 0)
-        rc = symint_sort_pairs(order, (uint32_t)count);
-    if (rc == 0) {
-        memcpy(copy, items, count * sizeof(*copy));
-        for (size_t i = 0; i < count; i++)
-            items[i] = copy[order[i].value];
+    const struct found_range *left = from;
+    const struct found_range *right = from + middle;
+    const struct found_range *end = from + count;
+    if (middle < count && right->start < right[-1].start) {
+        while (left < from + middle && right < end) {
+            bool from_right = right->start < left->start;
+            *to++ = *(from_right ? right : left);
+            right += from_right;
+            left += !from_right;
+        }
+        memcpy(to, left, (size_t)(from + middle - left) * sizeof(*to));
+        to += from + middle - left;
+        left = right;
     }
-    free(order);
-    free(copy);
-    return rc;
+    memcpy(to, left, (size_t)(end - left) * sizeof(*to));
 }
 
+static void swap_rooms(struct found *f)
+{
+    struct found_range *items = f->items;
+    size_t capacity = f->capacity;
+    f->items = f->other;
+    f->capacity = f->other_capacity;
+    f->other = items;
+    f->other_capacity = capacity;
+}
+
+/* By start. Of one start the entry that comes later, which is the deeper one, wins: the sort is stable, and owners ascend
+ * in the order in which ranges are found. */
 static int sort_found(struct found *f)
 {
     if (!f->unsorted)
         return 0;
-    if (f->count > MEDIUM)
-        return sort_many(f->items, f->count);
-    if (f->count > FEW)
-        qsort(f->items, f->count, sizeof(*f->items), compare_found);
-    else
-        sort_few(f->items, f->count);
+    for (size_t i = 0; i < f->count; i += RUN)
+        insert_in_order(f->items + i, f->count - i < RUN ? f->count - i : RUN);
+    if (f->count <= RUN)
+        return 0;
+    if (f->count > f->other_capacity) {
+        free(f->other);
+        f->other = malloc(f->capacity * sizeof(*f->other));
+        f->other_capacity = f->other != NULL ? f->capacity : 0;
+    }
+    if (f->other == NULL)
+        return SYM_ERR_NOMEM;
+    for (size_t width = RUN; width < f->count; width *= 2) {
+        for (size_t i = 0; i < f->count; i += 2 * width) {
+            size_t n = f->count - i < 2 * width ? f->count - i : 2 * width;
+            merge(f->items + i, n < width ? n : width, n, f->other + i);
+        }
+        swap_rooms(f);
+    }
     return 0;
 }
 
@@ -125,15 +140,13 @@ static uint32_t offset_in_unit(const struct walk *w, const uint8_t *at)
     return (uint32_t)(at - w->base);
 }
 
-/* Where the entry's next sibling is, if it says so in the usual way; else NULL. `attributes` is where they begin. */
-static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a,
-                                 const uint8_t *attributes)
+/* Where the next sibling of the entry that was just read is, if it says so in the usual way; else NULL. */
+static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a)
 {
     uint32_t offset;
-    if (a->sibling_at == ABBREV_NO_SIBLING ||
-        (size_t)(w->c.end - attributes) < (size_t)a->sibling_at + sizeof(offset))
+    if (a->sibling_back == 0 || w->c.failed)
         return NULL;
-    memcpy(&offset, attributes + a->sibling_at, sizeof(offset));
+    memcpy(&offset, w->c.at - a->sibling_back, sizeof(offset));
     if (w->c.swap)
         offset = __builtin_bswap32(offset);
     /* Never backwards: every step of a walk goes on. */
@@ -142,12 +155,9 @@ static const uint8_t *sibling_of(const struct walk *w, const struct abbrev *a,
     return w->base + offset;
 }
 
-/* What the passes want of an entry. */
+/* What the passes want of an entry. Attributes that they do not want leave what they say in the first one. */
 struct seen {
-    struct dwarf_extent extent;
-    struct dwarf_value origin;
-    uint32_t call_file, call_line, call_column;
-    bool has_call_file;
+    struct dwarf_value values[TAKES];
 };
 
 static uint32_t clamp(uint64_t number)
@@ -155,39 +165,40 @@ static uint32_t clamp(uint64_t number)
     return number > UINT32_MAX ? 0 : (uint32_t)number;
 }
 
+/* Entries that consist of numbers of known sizes are the rule. Each is cut out of the eight bytes that it begins, as the
+ * machine has them; there have to be that many behind the entry. */
+static bool is_simple(const struct walk *w, const struct abbrev *a)
+{
+    return a->simple && !w->c.swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
+           cursor_left(&w->c) >= a->size + sizeof(uint64_t);
+}
+
+static void read_simple_entry(struct walk *w, const struct abbrev *a, struct seen *seen)
+{
+    static const uint64_t masks[] = {
+        [1] = UINT8_MAX, [2] = UINT16_MAX, [4] = UINT32_MAX, [8] = UINT64_MAX};
+    const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
+    const uint8_t *at = w->c.at;
+    for (unsigned i = 0; i < a->attribute_count; i++, attribute++) {
+        struct dwarf_value *v = &seen->values[attribute->take];
+        uint64_t bytes;
+        memcpy(&bytes, at, sizeof(bytes));
+        v->number = bytes & masks[attribute->number_size];
+        v->kind = (enum value_kind)attribute->kind;
+        at += attribute->size;
+    }
+    w->c.at = at;
+}
+
 static void read_entry(struct walk *w, const struct abbrev *a, struct seen *seen)
 {
-    const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
     memset(seen, 0, sizeof(*seen));
-    for (unsigned i = 0; i < a->attribute_count && !w->c.failed; i++, attribute++) {
-        struct dwarf_value v;
-        symint_value_read(&w->c, w->u, attribute, &v);
-        switch (attribute->name) {
-        case DW_AT_low_pc:
-            seen->extent.low = v;
-            break;
-        case DW_AT_high_pc:
-            seen->extent.high = v;
-            break;
-        case DW_AT_ranges:
-            seen->extent.ranges = v;
-            break;
-        case DW_AT_abstract_origin:
-            seen->origin = v;
-            break;
-        case DW_AT_call_file:
-            seen->call_file = clamp(v.number);
-            seen->has_call_file = true;
-            break;
-        case DW_AT_call_line:
-            seen->call_line = clamp(v.number);
-            break;
-        case DW_AT_call_column:
-            seen->call_column = clamp(v.number);
-            break;
-        default:
-            break;
-        }
+    if (is_simple(w, a)) {
+        read_simple_entry(w, a, seen);
+    } else {
+        const struct abbrev_attribute *attribute = &w->abbrevs->attributes[a->attribute];
+        for (unsigned i = 0; i < a->attribute_count && !w->c.failed; i++, attribute++)
+            value_read(&w->c, w->u, attribute, &seen->values[attribute->take]);
     }
 }
 
@@ -198,7 +209,9 @@ static int read_ranges(struct walk *w, const struct seen *seen)
     uint64_t left = x->work < x->budget ? x->budget - x->work : 0;
     uint64_t budget = left;
     w->ranges.count = 0;
-    int rc = symint_ranges_read(w->u, &seen->extent, &w->ranges, &budget);
+    const struct dwarf_value *values = seen->values;
+    int rc = symint_ranges_read(w->u, &values[TAKE_LOW], &values[TAKE_HIGH], &values[TAKE_RANGES],
+                                &w->ranges, &budget);
     x->work += left - budget;
     return rc;
 }
@@ -239,6 +252,8 @@ static int walk_functions(struct walk *w, struct function_list *l, bool deep)
     uint64_t function_depth = 0; /* of the outermost function that we are in; 0: in none */
     int rc = 0;
     while (rc == 0 && w->c.at < w->c.end && !w->c.failed) {
+        if (depth > 0)
+            abbrev_pass_leaves(w->abbrevs, &w->c);
         uint32_t entry = offset_in_unit(w, w->c.at);
         uint64_t code = cursor_uleb(&w->c);
         if (code == 0) {
@@ -253,7 +268,6 @@ static int walk_functions(struct walk *w, struct function_list *l, bool deep)
             cursor_fail(&w->c);
             break;
         }
-        const uint8_t *attributes = w->c.at;
         if (a->kind == ENTRY_FUNCTION && a->has_code)
             rc = add_function(w, l, a, entry);
         else
@@ -267,7 +281,7 @@ static int walk_functions(struct walk *w, struct function_list *l, bool deep)
         if (a->kind == ENTRY_FUNCTION
                 ? !deep
                 : a->kind == ENTRY_CALL || (function_depth == 0 && a->kind != ENTRY_NAMESPACE))
-            sibling = depth > 0 ? sibling_of(w, a, attributes) : NULL;
+            sibling = depth > 0 ? sibling_of(w, a) : NULL;
         if (sibling != NULL) {
             w->x->complete &= a->kind != ENTRY_FUNCTION;
             w->c.at = sibling;
@@ -360,6 +374,7 @@ int symint_functions_read(struct dwarf_unit *u)
     }
     symint_ranges_free(&w.ranges);
     free(l.found.items);
+    free(l.found.other);
     x->entries = l.entries;
     x->function_count = rc == 0 ? l.count : 0;
     x->bytes = index_bytes(x);
@@ -392,6 +407,7 @@ struct growing_tree {
 static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, const struct seen *seen)
 {
     struct function_scratch *s = g->scratch;
+    const struct dwarf_value *values = seen->values;
     struct function_node *nodes =
         symint_grow(s->nodes, g->node_count, &s->node_capacity, sizeof(*nodes), 256);
     if (nodes == NULL)
@@ -400,12 +416,12 @@ static int add_node(struct walk *w, struct growing_tree *g, uint32_t entry, cons
     s->nodes[g->node_count] = (struct function_node){
         .entry = entry,
         .parent = g->open_count > 0 ? s->open[g->open_count - 1].node : FUNCTION_NO_NODE,
-        .origin_kind = (uint8_t)seen->origin.kind,
-        .origin = seen->origin.number,
-        .call_file = seen->call_file,
-        .has_call_file = seen->has_call_file,
-        .call_line = seen->call_line,
-        .call_column = seen->call_column,
+        .origin_kind = (uint8_t)values[TAKE_ORIGIN].kind,
+        .origin = values[TAKE_ORIGIN].number,
+        .call_file = clamp(values[TAKE_CALL_FILE].number),
+        .has_call_file = values[TAKE_CALL_FILE].kind != VALUE_OTHER,
+        .call_line = clamp(values[TAKE_CALL_LINE].number),
+        .call_column = clamp(values[TAKE_CALL_COLUMN].number),
     };
     for (size_t i = 0; i < w->ranges.count; i++) {
         int rc = add_found(&g->found, &w->ranges.ranges[i], g->node_count);
@@ -437,6 +453,8 @@ static int walk_tree(struct walk *w, struct growing_tree *g)
         0; /* of the outermost function or type in this one that we are in; 0: in none */
     int rc = 0;
     while (rc == 0 && w->c.at < w->c.end && !w->c.failed) {
+        if (depth > 0)
+            abbrev_pass_leaves(w->abbrevs, &w->c);
         uint32_t entry = offset_in_unit(w, w->c.at);
         uint64_t code = cursor_uleb(&w->c);
         if (code == 0) {
@@ -453,7 +471,6 @@ static int walk_tree(struct walk *w, struct growing_tree *g)
             cursor_fail(&w->c);
             break;
         }
-        const uint8_t *attributes = w->c.at;
         bool node = depth == 0 || (a->kind == ENTRY_INLINED && a->has_code && other_depth == 0);
         if (node) {
             struct seen seen;
@@ -472,7 +489,7 @@ static int walk_tree(struct walk *w, struct growing_tree *g)
         }
         bool other = depth > 0 &&
                      (a->kind == ENTRY_FUNCTION || a->kind == ENTRY_TYPE || a->kind == ENTRY_CALL);
-        const uint8_t *sibling = other ? sibling_of(w, a, attributes) : NULL;
+        const uint8_t *sibling = other ? sibling_of(w, a) : NULL;
         if (sibling != NULL) {
             w->c.at = sibling;
             continue;
@@ -588,7 +605,10 @@ static int read_tree(struct dwarf_unit *u, struct function_scratch *s, uint32_t 
 {
     struct walk w;
     struct growing_tree g = {.scratch = s,
-                             .found = {.items = s->found, .capacity = s->found_capacity}};
+                             .found = {.items = s->found,
+                                       .capacity = s->found_capacity,
+                                       .other = s->merged,
+                                       .other_capacity = s->merged_capacity}};
     *out = NULL;
     int rc = start_walk(u, u->index, entry, &w);
     w.ranges = s->ranges;
@@ -603,6 +623,8 @@ static int read_tree(struct dwarf_unit *u, struct function_scratch *s, uint32_t 
         rc = sort_found(&g.found);
     s->found = g.found.items;
     s->found_capacity = g.found.capacity;
+    s->merged = g.found.other;
+    s->merged_capacity = g.found.other_capacity;
     if (rc == 0)
         rc = flatten_scratch(&g);
     if (rc != 0 || g.node_count == 0)
@@ -615,6 +637,7 @@ void symint_function_scratch_free(struct function_scratch *s)
 {
     free(s->nodes);
     free(s->found);
+    free(s->merged);
     free(s->open);
     free(s->stack);
     symint_segments_free(&s->segments);
@@ -626,12 +649,12 @@ int symint_function_find(struct dwarf_unit *u, struct function_scratch *scratch,
                          bool thorough, struct function_tree **out)
 {
     *out = NULL;
-    uint32_t function = symint_segments_find(&u->index->segments, vaddr);
+    uint32_t function = symint_segments_find_near(&u->index->segments, vaddr, &u->index->near);
     if (function == SYMINT_NO_OWNER && !u->index->complete && thorough) {
         int rc = symint_functions_read(u);
         if (rc != 0)
             return rc;
-        function = symint_segments_find(&u->index->segments, vaddr);
+        function = symint_segments_find_near(&u->index->segments, vaddr, &u->index->near);
     }
     if (function == SYMINT_NO_OWNER)
         return 0;

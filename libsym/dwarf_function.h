@@ -37,6 +37,7 @@ struct function_tree {
 
 struct unit_index {
     struct symint_segments segments; /* owners are functions */
+    size_t near;                     /* the segment of the last address */
     uint32_t *entries;               /* of functions: offset in the unit */
     struct function_tree **trees;    /* of functions: NULL before it is asked for */
     uint32_t function_count;
@@ -54,6 +55,8 @@ struct function_scratch {
     size_t node_capacity;
     struct found_range *found;
     size_t found_capacity;
+    struct found_range *merged;
+    size_t merged_capacity;
     struct open_node *open;
     size_t open_capacity;
     struct symint_segments segments;

@@ -487,31 +487,18 @@ void symint_line_scratch_free(struct symint_line_scratch *s)
 bool symint_line_find(const struct symint_line_table *t, uint64_t vaddr,
                       struct symint_line_row *out)
 {
-    uint32_t low = 0;
-    uint32_t high = t->sequence_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (t->sequences[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || vaddr >= t->sequences[low - 1].end)
+    if (t->sequence_count == 0 || vaddr < t->sequences[0].start)
         return false;
-    const struct line_sequence *s = &t->sequences[low - 1];
-    const struct line_row *rows = t->rows + s->row;
+    /* Without branches on comparisons: half of those would be mispredicted. */
+    const struct line_sequence *s = t->sequences;
+    for (uint32_t count = t->sequence_count; count > 1; count -= count / 2)
+        s = s[count / 2].start <= vaddr ? s + count / 2 : s;
+    if (vaddr >= s->end)
+        return false;
+    const struct line_row *row = t->rows + s->row; /* the first one has distance 0 */
     uint64_t distance = vaddr - s->base;
-    uint32_t first = 0; /* the first row has distance 0 */
-    for (uint32_t count = s->count; count > 1;) {
-        uint32_t half = count / 2;
-        if (rows[first + half].distance <= distance) {
-            first += half;
-            count -= half;
-        } else {
-            count = half;
-        }
-    }
-    const struct line_row *row = &rows[first];
+    for (uint32_t count = s->count; count > 1; count -= count / 2)
+        row = row[count / 2].distance <= distance ? row + count / 2 : row;
     if (row->file == LINE_WIDE_FILE)
         *out = t->wide[row->line];
     else

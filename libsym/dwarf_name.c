@@ -127,7 +127,7 @@ static bool read_entry(struct following *f, const struct dwarf_entry *e, struct 
     const struct abbrev_attribute *attribute = &e->unit->abbrevs->attributes[a->attribute];
     for (unsigned i = 0; i < a->attribute_count && !c.failed; i++, attribute++) {
         struct dwarf_value v;
-        symint_value_read(&c, e->unit, attribute, &v);
+        value_read(&c, e->unit, attribute, &v);
         switch (attribute->name) {
         case DW_AT_linkage_name:
         case DW_AT_MIPS_linkage_name:
@@ -199,6 +199,8 @@ static int read_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint32_t fro
     const uint8_t *begin = c.at;
     c.end = base + to;
     while (c.at < c.end && !c.failed && rc == 0) {
+        if (depth > 0)
+            abbrev_pass_leaves(u->abbrevs, &c);
         uint32_t offset = (uint32_t)(c.at - base);
         uint64_t code = cursor_uleb(&c);
         if (code == 0) {
@@ -215,13 +217,12 @@ static int read_scopes(struct dwarf_names *n, struct dwarf_unit *u, uint32_t fro
         const struct abbrev *a = abbrev_find(u->abbrevs, code);
         if (a == NULL)
             break;
-        const uint8_t *attributes = c.at;
         entry_skip(&c, u->abbrevs, a);
         if (!a->children || c.failed)
             continue;
         uint32_t sibling = 0;
-        if (a->sibling_at != ABBREV_NO_SIBLING && offset != from) {
-            memcpy(&sibling, attributes + a->sibling_at, sizeof(sibling));
+        if (a->sibling_back != 0 && a->size != ABBREV_NO_SIZE && offset != from) {
+            memcpy(&sibling, c.at - a->sibling_back, sizeof(sibling));
             sibling = c.swap ? __builtin_bswap32(sibling) : sibling;
             if (sibling > to || base + sibling <= c.at)
                 sibling = 0;

@@ -23,6 +23,7 @@ struct symint_dwarf {
     bool listed;               /* units and their ranges are known */
     bool all_listed;           /* those of units that do not state them, too */
     struct symint_segments at; /* owners are units of main */
+    size_t near;               /* the segment of the last address */
     struct dwarf_names names;
     struct function_scratch functions;
     struct symint_line_scratch rows;

@@ -30,10 +30,15 @@ static uint64_t cut(const struct dwarf_unit *u, uint64_t address)
     return bits < 64 ? address & (((uint64_t)1 << bits) - 1) : address;
 }
 
-static int add_code(const struct dwarf_unit *u, struct range_list *l, uint64_t start, uint64_t end)
+static inline int add_code(const struct dwarf_unit *u, struct range_list *l, uint64_t start,
+                           uint64_t end)
 {
-    return symint_debug_is_code(&u->main->sections, start, end) ? symint_ranges_add(l, start, end)
-                                                                : 0;
+    if (!symint_debug_is_code(&u->main->sections, start, end))
+        return 0;
+    if (l->count == l->capacity)
+        return symint_ranges_add(l, start, end);
+    l->ranges[l->count++] = (struct symint_code_range){start, end};
+    return 0;
 }
 
 /* Lists end by themselves; they are read through windows, since a list may be as long as the section. */
@@ -45,11 +50,10 @@ struct list_reader {
 };
 
 /* Makes sure that a whole item is in the window, if the section has one. */
-static bool fill(struct list_reader *r)
+enum { ITEM = 32, WINDOW = 1024 };
+
+static bool fill_window(struct list_reader *r)
 {
-    enum { ITEM = 32, WINDOW = 1024 };
-    if (cursor_left(&r->c) >= ITEM)
-        return true;
     uint64_t at = r->offset - cursor_left(&r->c);
     uint64_t size = r->s->at[r->id].size;
     uint64_t n = at < size ? size - at : 0;
@@ -60,6 +64,11 @@ static bool fill(struct list_reader *r)
     r->c = (struct symint_cursor){.at = bytes, .end = bytes + n, .swap = r->s->swap};
     r->offset = at + n;
     return true;
+}
+
+static inline bool fill(struct list_reader *r)
+{
+    return cursor_left(&r->c) >= ITEM || fill_window(r);
 }
 
 /* What a linker writes for a base in code that it removed: nothing may grow out of it into live code. A unit's own base
@@ -116,7 +125,7 @@ static int read_old_list(const struct dwarf_unit *u, uint64_t offset, struct ran
 static bool indexed(const struct dwarf_unit *u, uint64_t index, uint64_t *address)
 {
     struct dwarf_value value = {.kind = VALUE_ADDRESS_INDEX, .number = index};
-    return symint_value_address(u, &value, address);
+    return value_address(u, &value, address);
 }
 
 static int read_new_list(const struct dwarf_unit *u, uint64_t offset, struct range_list *l,
@@ -193,13 +202,14 @@ static bool find_list(const struct dwarf_unit *u, uint64_t index, uint64_t *offs
     return !__builtin_add_overflow(cursor_sized(&c, size), u->rnglists_base, offset);
 }
 
-int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_extent *extent,
+int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+                       const struct dwarf_value *high_pc, const struct dwarf_value *ranges,
                        struct range_list *l, uint64_t *budget)
 {
     uint64_t low;
     uint64_t high;
-    uint64_t offset = extent->ranges.number;
-    switch (extent->ranges.kind) {
+    uint64_t offset = ranges->number;
+    switch (ranges->kind) {
     case VALUE_LIST_INDEX:
         return find_list(u, offset, &offset) ? read_new_list(u, offset, l, budget) : 0;
     case VALUE_OFFSET:
@@ -210,11 +220,11 @@ int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_extent *ex
     default:
         break;
     }
-    if (!symint_value_address(u, &extent->low, &low))
+    if (!value_address(u, low_pc, &low))
         return 0;
-    if (extent->high.kind == VALUE_CONSTANT)
-        high = cut(u, low + extent->high.number);
-    else if (!symint_value_address(u, &extent->high, &high))
+    if (high_pc->kind == VALUE_CONSTANT)
+        high = cut(u, low + high_pc->number);
+    else if (!value_address(u, high_pc, &high))
         return 0;
     return add_code(u, l, low, high);
 }

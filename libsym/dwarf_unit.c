@@ -234,7 +234,7 @@ void symint_unit_leave(struct dwarf_unit *u)
 
 /* What is read of a root before it is clear where its tables are: indexes mean nothing until all of it was read. */
 struct root {
-    struct dwarf_extent extent;
+    struct dwarf_value low, high, ranges;
     struct dwarf_value comp_dir, dwo_name;
 };
 
@@ -258,13 +258,13 @@ static void take_attribute(struct dwarf_unit *u, struct root *r, uint16_t name,
 {
     switch (name) {
     case DW_AT_low_pc:
-        r->extent.low = *v;
+        r->low = *v;
         break;
     case DW_AT_high_pc:
-        r->extent.high = *v;
+        r->high = *v;
         break;
     case DW_AT_ranges:
-        r->extent.ranges = *v;
+        r->ranges = *v;
         break;
     case DW_AT_stmt_list:
         u->has_line = true;
@@ -344,7 +344,7 @@ static bool parse_root(struct dwarf_unit *u, struct symint_cursor *c, struct roo
     for (unsigned i = 0; i < a->attribute_count && !c->failed; i++) {
         const struct abbrev_attribute *attribute = &u->abbrevs->attributes[a->attribute + i];
         struct dwarf_value value;
-        symint_value_read(c, u, attribute, &value);
+        value_read(c, u, attribute, &value);
         if (!c->failed)
             take_attribute(u, r, attribute->name, &value);
     }
@@ -420,14 +420,14 @@ int symint_unit_root(struct dwarf_unit *u, struct symint_arena *arena, struct ra
         uint64_t budget = UINT64_MAX;
         set_default_bases(u);
         u->root_read = true;
-        u->has_low_pc |= symint_value_address(u, &r.extent.low, &u->low_pc);
-        u->has_ranges = r.extent.ranges.kind != VALUE_OTHER ||
-                        (u->has_low_pc && r.extent.high.kind != VALUE_OTHER);
+        u->has_low_pc |= value_address(u, &r.low, &u->low_pc);
+        u->has_ranges =
+            r.ranges.kind != VALUE_OTHER || (u->has_low_pc && r.high.kind != VALUE_OTHER);
         rc = keep_text(u, arena, &r.comp_dir, &u->comp_dir);
         if (rc == 0)
             rc = keep_text(u, arena, &r.dwo_name, &u->dwo_name);
         if (rc == 0 && ranges != NULL && u->has_ranges)
-            rc = symint_ranges_read(u, &r.extent, ranges, &budget);
+            rc = symint_ranges_read(u, &r.low, &r.high, &r.ranges, ranges, &budget);
     }
     u->failed |= !parsed;
     u->abbrevs = NULL;

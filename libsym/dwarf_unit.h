@@ -129,23 +129,6 @@ struct dwarf_file *symint_dwarf_alt(struct dwarf_file *f, int *rc);
 
 /* ---- values (dwarf_form.c) ---- */
 
-enum value_kind {
-    VALUE_OTHER, /* of no interest, or unknown */
-    VALUE_ADDRESS,
-    VALUE_ADDRESS_INDEX,
-    VALUE_CONSTANT,
-    VALUE_OFFSET,      /* into another section */
-    VALUE_LIST_INDEX,  /* of a range list */
-    VALUE_TEXT,        /* in the entry itself */
-    VALUE_TEXT_OFFSET, /* into .debug_str */
-    VALUE_LINE_TEXT,   /* into .debug_line_str */
-    VALUE_TEXT_INDEX,
-    VALUE_ALT_TEXT,
-    VALUE_ENTRY,     /* offset in the unit */
-    VALUE_ANY_ENTRY, /* offset in .debug_info */
-    VALUE_ALT_ENTRY
-};
-
 struct dwarf_value {
     enum value_kind kind;
     uint64_t number;
@@ -154,8 +137,10 @@ struct dwarf_value {
 };
 
 /* Reads the value of an attribute. The cursor fails at unknown forms. */
-void symint_value_read(struct symint_cursor *c, const struct dwarf_unit *u,
-                       const struct abbrev_attribute *attribute, struct dwarf_value *value);
+static inline void value_read(struct symint_cursor *c, const struct dwarf_unit *u,
+                              const struct abbrev_attribute *attribute, struct dwarf_value *value);
+void symint_value_read_slow(struct symint_cursor *c, const struct dwarf_unit *u,
+                            const struct abbrev_attribute *attribute, struct dwarf_value *value);
 
 /* Skips an entry's attributes, behind its code. */
 static inline void entry_skip(struct symint_cursor *c, const struct abbrev_table *t,
@@ -167,8 +152,16 @@ const char *symint_value_text(const struct dwarf_unit *u, const struct dwarf_val
                               size_t *size);
 
 /* The address of a value. False: it is none, or out of its table. */
-bool symint_value_address(const struct dwarf_unit *u, const struct dwarf_value *value,
-                          uint64_t *address);
+bool symint_value_address_slow(const struct dwarf_unit *u, const struct dwarf_value *value,
+                               uint64_t *address);
+static inline bool value_address(const struct dwarf_unit *u, const struct dwarf_value *value,
+                                 uint64_t *address)
+{
+    if (value->kind != VALUE_ADDRESS)
+        return symint_value_address_slow(u, value, address);
+    *address = value->number;
+    return true;
+}
 
 /* ---- ranges (dwarf_ranges.c) ---- */
 
@@ -179,49 +172,33 @@ struct range_list {
 void symint_ranges_free(struct range_list *l);
 int symint_ranges_add(struct range_list *l, uint64_t start, uint64_t end);
 
-/* What an entry says about its code. */
-struct dwarf_extent {
-    struct dwarf_value low, high, ranges;
-};
-
-/* Appends those ranges of an entry that are code. `budget` is how many bytes of lists may still be read, as far as
+/* Appends those ranges of an entry that are code, from its DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges. `budget` is how many bytes of lists may still be read, as far as
  * ranges_left of the file allows it. 0, also when the list is damaged; SYM_ERR_NOMEM. */
-int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_extent *extent,
+int symint_ranges_read(const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+                       const struct dwarf_value *high_pc, const struct dwarf_value *ranges,
                        struct range_list *l, uint64_t *budget);
+
+static inline void value_read(struct symint_cursor *c, const struct dwarf_unit *u,
+                              const struct abbrev_attribute *attribute, struct dwarf_value *value)
+{
+    if (attribute->number_size == 0) {
+        symint_value_read_slow(c, u, attribute, value);
+        return;
+    }
+    *value = (struct dwarf_value){.kind = (enum value_kind)attribute->kind};
+    value->number = cursor_sized(c, attribute->number_size);
+}
+
+void symint_entry_skip_steps(struct symint_cursor *c, const struct abbrev_table *t,
+                             const struct abbrev *a);
 
 static inline void entry_skip(struct symint_cursor *c, const struct abbrev_table *t,
                               const struct abbrev *a)
 {
-    const struct abbrev_step *step = a->step_count > 0 ? &t->steps[a->step] : NULL;
-    for (unsigned i = 0; i < a->step_count; i++, step++) {
-        cursor_skip(c, step->fixed); /* NOLINT(analyzer-null-dereference): there is a step */
-        switch (step->form) {
-        case 0:
-            break;
-        case 0x08: /* DW_FORM_string */ {
-            const uint8_t *nul = memchr(c->at, 0, cursor_left(c));
-            if (nul == NULL)
-                cursor_fail(c);
-            else
-                c->at = nul + 1;
-            break;
-        }
-        case 0x09: /* DW_FORM_block */
-        case 0x18: /* DW_FORM_exprloc */
-            cursor_skip(c, cursor_uleb(c));
-            break;
-        case 0x0d: /* DW_FORM_sdata */
-        case 0x0f: /* DW_FORM_udata */
-        case 0x1a: /* DW_FORM_strx */
-        case 0x1b: /* DW_FORM_addrx */
-        case 0x22: /* DW_FORM_loclistx */
-        case 0x23: /* DW_FORM_rnglistx */
-            cursor_skip_leb(c);
-            break;
-        default:
-            symint_form_skip(c, step->form, NULL);
-        }
-    }
+    if (a->size != ABBREV_NO_SIZE)
+        cursor_skip(c, a->size);
+    else
+        symint_entry_skip_steps(c, t, a);
 }
 
 #endif

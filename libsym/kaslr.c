@@ -461,13 +461,13 @@ static int from_anchors(const struct search *s, bool *found, uint64_t *shift, co
     if (rc != 0)
         return rc;
     *shift = best.shift;
-    *why = "the sampled addresses do not tell how far the kernel was shifted";
+    *why = "the sampled addresses do not tell how far the kernel was moved";
     if (best.ln_chance == 0 || best.ln_chance + ln(best.tried) > LN_CHANCE)
         return 0;
     if (best.ln_chance > best.second - LN_LEAD)
-        *why = "the sampled addresses leave more than one shift";
+        *why = "the sampled addresses allow more than one place of the kernel";
     else if (is_impossible(s, best.shift))
-        *why = "sampled addresses lie where no code is executed";
+        *why = "sampled addresses lie where the kernel has no code";
     else
         *found = true;
     return 0;

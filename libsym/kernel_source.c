@@ -163,7 +163,7 @@ static int place_vmlinux(const struct symint_kernel *k, struct symint_vmlinux *v
     if (v->detail[0] != '\0')
         symint_append(said, room, "%s", v->detail);
     if (v->elf != NULL && v->placed)
-        symint_append(said, room, "%.400s: shifted by 0x%llx, %s%s", v->path,
+        symint_append(said, room, "%.400s: moved by 0x%llx, %s%s", v->path,
                       (unsigned long long)v->shift, how,
                       v->unverified ? "; no build id was recorded to check it" : "");
     else if (v->elf != NULL)

@@ -73,9 +73,9 @@ static int check_identity(struct symint_search *s, const struct symint_debug_fil
             return 0;
         struct symint_hex wants = symint_hex(w->build_id, w->build_id_size);
         if (size == 0)
-            return symint_search_detail(s, "%s%s: it has no build id, recorded was %s",
+            return symint_search_detail(s, "%s%s: it has no build id, the recorded one is %s",
                                         symint_shown_root(f->root), f->path, wants.text);
-        return symint_search_detail(s, "%s%s: its build id is %s, recorded was %s",
+        return symint_search_detail(s, "%s%s: its build id is %s, the recorded one %s",
                                     symint_shown_root(f->root), f->path, symint_hex(id, size).text,
                                     wants.text);
     }
@@ -91,7 +91,8 @@ static int check_identity(struct symint_search *s, const struct symint_debug_fil
             return 1;
         if (!worth_telling(s, SYM_MISS_BUILD_ID))
             return 0;
-        return symint_search_detail(s, "%s%s: its size or time of change is not the recorded one",
+        return symint_search_detail(s,
+                                    "%s%s: its size or modification time is not the recorded one",
                                     symint_shown_root(f->root), f->path);
     }
     s->verified = same_inode(s, &st);
@@ -99,9 +100,9 @@ static int check_identity(struct symint_search *s, const struct symint_debug_fil
         return 1;
     if (!worth_telling(s, SYM_MISS_NO_FILE))
         return 0;
-    return symint_search_detail(s,
-                                "%s%s: the process has a root of its own, and this is another file",
-                                symint_shown_root(f->root), f->path);
+    return symint_search_detail(
+        s, "%s%s: the process has another root folder, and this is not its file",
+        symint_shown_root(f->root), f->path);
 }
 
 /* Takes a candidate for the binary. 1: it is the one; 0; SYM_ERR_NOMEM. */
@@ -275,7 +276,7 @@ static int search_path(struct symint_search *s)
     if (s->out->miss != SYM_MISS_NO_FILE)
         return 0;
     return symint_search_detail(
-        s, "%s: it was deleted, and no build id was recorded to know another file by", w->path);
+        s, "%s: it was deleted, and no build id was recorded by which to know a copy", w->path);
 }
 
 /* The stores of debug directories: inside the root first, as they are on this system else. */
@@ -306,10 +307,10 @@ static int find_binary(struct symint_search *s)
     } else if (rc == 0 && worth_telling(s, SYM_MISS_NO_FILE)) {
         /* The kernel gives every file an absolute path. */
         if (strcmp(w->path, "[vdso]") == 0)
-            rc = symint_search_detail(s, "%s: that of another boot, or of another kind of program",
-                                      w->path);
+            rc = symint_search_detail(
+                s, "%s: it is that of another boot, or of another kind of program", w->path);
         else
-            rc = symint_search_detail(s, "%.4096s: not the name of a file", w->path);
+            rc = symint_search_detail(s, "%.4096s: not the path of a file", w->path);
     }
     if (rc == 0 && symint_is_file_id(w->build_id_size))
         rc = search_stores(s);

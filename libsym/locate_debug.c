@@ -211,8 +211,9 @@ static int describe_absence(struct symint_search *s)
     if (symint_debug_link_read(s->binary.elf, &link))
         return symint_search_detail(s, "%s%s: stripped, and no debug file %s beside it or in %s",
                                     root, s->binary.path, link.name, dirs);
-    return symint_search_detail(s, "%s%s: stripped, and nothing tells which debug file is its own",
-                                root, s->binary.path);
+    return symint_search_detail(
+        s, "%s%s: stripped, and it has no build id or debug link to find its debug file by", root,
+        s->binary.path);
 }
 
 int symint_search_debug(struct symint_search *s)

@@ -91,7 +91,7 @@ static int load(struct symint_packed_set *set, const struct sym_archive *a, cons
     }
     rc = symint_packed_open((uint8_t *)data, size, &p, &why);
     if (p != NULL && !symint_packed_is_of(p, build_id, build_id_size))
-        why = "it speaks of another file";
+        why = "it was packed for another file";
     if (why != NULL) {
         blame(set, a, name, why);
         symint_packed_free(p);

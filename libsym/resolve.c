@@ -36,11 +36,17 @@ static struct symint_answer answer_key(enum answer_kind kind, uint32_t who, uint
     return (struct symint_answer){.a = (uint64_t)kind << 32 | who, .b = b, .address = address};
 }
 
-static size_t answer_slot(const struct sym_context *c, const struct symint_answer *key)
+/* Where the search for an answer begins. */
+static size_t answer_home(const struct sym_context *c, const struct symint_answer *key)
 {
     uint64_t h = symint_mix(key->address ^ c->strings.seed);
     h = symint_mix(h ^ key->a ^ key->b * 0x9e3779b97f4a7c15u);
-    size_t at = (size_t)h & (c->answer_capacity - 1);
+    return (size_t)h & (c->answer_capacity - 1);
+}
+
+static size_t answer_slot(const struct sym_context *c, const struct symint_answer *key)
+{
+    size_t at = answer_home(c, key);
     while (c->answers[at].frames != NULL &&
            (c->answers[at].address != key->address || c->answers[at].a != key->a ||
             c->answers[at].b != key->b))
@@ -70,10 +76,9 @@ static int reserve_answers(struct sym_context *c, size_t more)
         return 0;
     struct symint_answer *old = c->answers;
     size_t old_capacity = c->answer_capacity;
-    struct symint_answer *answers = symint_table_alloc(capacity, sizeof(*answers));
+    struct symint_answer *answers = symint_table_zeroed(capacity, sizeof(*answers));
     if (answers == NULL)
         return SYM_ERR_NOMEM;
-    memset(answers, 0, capacity * sizeof(*answers));
     c->answers = answers;
     c->answer_capacity = capacity;
     for (size_t i = 0; i < old_capacity; i++)
@@ -401,6 +406,14 @@ static int try_packed(struct lookup *l, enum packed_part part)
     return rc == 0 ? 1 : rc;
 }
 
+/* Of an address of a file, as it is placed now. */
+static struct symint_answer file_key(const struct sym_context *c, const struct symint_module *m,
+                                     uint64_t rel)
+{
+    uint64_t place = (uint64_t)c->registry.files[m->file]->generation << 32 | m->place.segment;
+    return answer_key(ANSWER_FILE, m->file, place ^ symint_mix(m->place.shift), rel);
+}
+
 static int answer_file(struct lookup *l)
 {
     struct symint_registry *r = &l->c->registry;
@@ -411,10 +424,8 @@ static int answer_file(struct lookup *l)
         return rc < 0 ? rc : 0;
     /* Most questions were asked before: those need no index. */
     bool known = file->image != NULL && m->placed == file->image->serial;
-    uint64_t place = (uint64_t)file->generation << 32 | m->place.segment;
     if (known) {
-        l->answer =
-            answer_key(ANSWER_FILE, m->file, place ^ symint_mix(m->place.shift), l->query->rel);
+        l->answer = file_key(l->c, m, l->query->rel);
         if (recall(l->c, &l->answer))
             return 0;
     }
@@ -427,8 +438,7 @@ static int answer_file(struct lookup *l)
             rc = try_packed(l, PACKED_AROUND);
         return rc == 0 ? answer_address(l, image->located.miss) : rc < 0 ? rc : 0;
     }
-    place = (uint64_t)file->generation << 32 | m->place.segment;
-    l->answer = answer_key(ANSWER_FILE, m->file, place ^ symint_mix(m->place.shift), l->query->rel);
+    l->answer = file_key(l->c, m, l->query->rel);
     return recall(l->c, &l->answer) ? 0 : answer_image(l, image);
 }
 
@@ -683,6 +693,16 @@ static void group_modules(struct sym_context *c, const struct sym_query *queries
     }
 }
 
+/* Has the memory of an answer come while the one before is looked for. A wrong guess does no harm. */
+static void expect_answer(const struct sym_context *c, const struct sym_query *q)
+{
+    if (q->module >= c->registry.count || c->answer_capacity == 0)
+        return;
+    struct symint_answer key =
+        file_key(c, &c->registry.modules[q->module], q->rel - q->return_address);
+    __builtin_prefetch(&c->answers[answer_home(c, &key)]);
+}
+
 #define BATCH ((size_t)1 << 20) /* sorted at a time: 32 MiB */
 
 int sym_resolve_many(struct sym_context *c, const struct sym_query *queries, size_t count,
@@ -712,6 +732,8 @@ int sym_resolve_many(struct sym_context *c, const struct sym_query *queries, siz
         for (uint32_t i = 0; i < n && rc == 0; i++) {
             size_t here = at + order[i].value;
             size_t before = i > 0 ? at + order[i - 1].value : here;
+            if (i + 1 < n)
+                expect_answer(c, &queries[at + order[i + 1].value]);
             if (i > 0 && same_query(&queries[here], &queries[before]))
                 answers[here] = answers[before];
             else

@@ -70,6 +70,17 @@ uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address)
     return s->owner[find_segment(s, address)];
 }
 
+uint32_t symint_segments_find_near(const struct symint_segments *s, uint64_t address, size_t *near)
+{
+    size_t i = *near;
+    if (i < s->count && s->start[i] <= address && (i + 1 == s->count || address < s->start[i + 1]))
+        return s->owner[i];
+    if (s->count == 0 || address < s->start[0])
+        return SYMINT_NO_OWNER;
+    *near = find_segment(s, address);
+    return s->owner[*near];
+}
+
 void symint_segments_bounds(const struct symint_segments *s, uint64_t address, uint64_t *start,
                             uint64_t *end)
 {

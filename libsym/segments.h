@@ -21,6 +21,9 @@ void symint_segments_free(struct symint_segments *s);
 /* To be called when nothing is added any more and they are kept for long: gives back memory. */
 void symint_segments_settle(struct symint_segments *s);
 uint32_t symint_segments_find(const struct symint_segments *s, uint64_t address);
+/* The same for addresses of which many are near to the one before: *near is the segment that had that one, any number at
+ * first. */
+uint32_t symint_segments_find_near(const struct symint_segments *s, uint64_t address, size_t *near);
 /* The segment that contains an address which has an owner. */
 void symint_segments_bounds(const struct symint_segments *s, uint64_t address, uint64_t *start,
                             uint64_t *end);

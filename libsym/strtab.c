@@ -34,6 +34,17 @@ void *symint_table_alloc(size_t count, size_t item_size)
     return alloc_table(count, item_size, HUGE_PAGE / 2);
 }
 
+void *symint_table_zeroed(size_t count, size_t item_size)
+{
+    unsigned char *table = calloc(count, item_size);
+    if (table == NULL || count * item_size < HUGE_PAGE)
+        return table;
+    size_t before = (HUGE_PAGE - (uintptr_t)table % HUGE_PAGE) % HUGE_PAGE;
+    (void)madvise(table + before, (count * item_size - before) / HUGE_PAGE * HUGE_PAGE,
+                  MADV_HUGEPAGE);
+    return table;
+}
+
 void *symint_scratch_alloc(size_t count, size_t item_size)
 {
     return alloc_table(count, item_size, HUGE_PAGE / 32);
@@ -218,10 +229,9 @@ static uint64_t hash_bytes(uint64_t seed, const char *text, size_t size)
 static int grow(struct symint_strings *s)
 {
     size_t capacity = s->capacity == 0 ? 256 : s->capacity * 2;
-    struct symint_text_slot *slots = symint_table_alloc(capacity, sizeof(*slots));
+    struct symint_text_slot *slots = symint_table_zeroed(capacity, sizeof(*slots));
     if (slots == NULL)
         return -1;
-    memset(slots, 0, capacity * sizeof(*slots));
     for (size_t i = 0; i < s->capacity; i++) {
         if (s->slots[i].text == NULL)
             continue;
@@ -264,8 +274,12 @@ struct symint_text *symint_intern(struct symint_strings *s, const char *text, si
 struct symint_text *symint_intern_name(struct symint_strings *s, const char *text, size_t size)
 {
     size = size < MAX_NAME ? size : MAX_NAME;
+    /* Addresses in order have the same one again and again. */
+    if (s->last_name != NULL && s->last_name->size == size &&
+        memcmp(s->last_name->text, text, size) == 0)
+        return s->last_name;
     if (size == 0 || memchr(text, '\0', size) == NULL)
-        return symint_intern(s, text, size);
+        return s->last_name = symint_intern(s, text, size);
     char *clean = malloc(size);
     if (clean == NULL)
         return NULL;

@@ -12,6 +12,8 @@
  * of huge pages where the system has them: the page faults of a fresh table cost more than
  * filling it. NULL: out of memory. */
 void *symint_table_alloc(size_t count, size_t item_size);
+/* The same, zeroed, of huge pages from two megabytes on. */
+void *symint_table_zeroed(size_t count, size_t item_size);
 /* The same for one that is freed soon: of huge pages from 64 KiB on. */
 void *symint_scratch_alloc(size_t count, size_t item_size);
 /* Moves a scratch table of which `size` bytes are used to where it may stay. */
@@ -63,6 +65,7 @@ struct symint_strings {
     uint64_t seed;   /* so that nobody can prepare texts that collide */
     char *scratch;   /* the demangler's, reused */
     size_t scratch_capacity;
+    struct symint_text *last_name; /* that symint_intern_name returned; NULL: none yet */
 };
 
 /* A seed that nobody can guess. */

@@ -34,7 +34,8 @@ static const struct {
     {SYM_ERR_IO, "SYM_ERR_IO", "a file could not be read"},
     {SYM_ERR_FORMAT, "SYM_ERR_FORMAT", "a file is not of the expected format"},
     {SYM_ERR_LIMIT, "SYM_ERR_LIMIT", "a limit was exceeded"},
-    {SYM_ERR_MISUSE, "SYM_ERR_MISUSE", "the library was called against its rules"},
+    {SYM_ERR_MISUSE, "SYM_ERR_MISUSE",
+     "a function was called with arguments or in an order that it does not allow"},
     {SYM_ERR_NOT_FOUND, "SYM_ERR_NOT_FOUND", "a file does not exist"},
 };
 
@@ -62,7 +63,7 @@ const char *sym_kernel_state_text(enum sym_kernel_state state)
     case SYM_KERNEL_OK:
         return "kernel symbols are loaded";
     case SYM_KERNEL_OTHER_BOOT:
-        return "from another boot, kernel or machine";
+        return "the capture is from another boot, kernel or machine";
     case SYM_KERNEL_UNKNOWN_BOOT:
         return "the capture does not say in which boot it was made";
     case SYM_KERNEL_RESTRICTED:
@@ -72,7 +73,7 @@ const char *sym_kernel_state_text(enum sym_kernel_state state)
     case SYM_KERNEL_UNREADABLE:
         return "the kernel symbols cannot be read";
     case SYM_KERNEL_UNKNOWN_SHIFT:
-        return "how far the kernel was moved when it started is unknown";
+        return "how far the kernel was moved when it started (KASLR) is unknown";
     }
     return "unknown state of the kernel symbols";
 }
@@ -115,7 +116,7 @@ const char *sym_miss_text(enum sym_miss miss)
     case SYM_MISS_TOO_LARGE:
         return "too large";
     case SYM_MISS_STALE:
-        return "written by another process with that id";
+        return "written by another process that had this id";
     }
     return "unknown reason";
 }

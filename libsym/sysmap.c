@@ -115,7 +115,7 @@ static int try_file(struct symint_kernel *k, struct symint_root root, const char
     if (rc != 0)
         return rc;
     if (*state == SYM_KERNEL_OK)
-        snprintf(k->detail, sizeof(k->detail), "%.256s%.256s: shifted by 0x%llx", archive, path,
+        snprintf(k->detail, sizeof(k->detail), "%.256s%.256s: moved by 0x%llx", archive, path,
                  (unsigned long long)k->shift);
     else if (*state == SYM_KERNEL_UNKNOWN_SHIFT)
         snprintf(k->detail, sizeof(k->detail), "%.256s%.256s: %s", archive, path, why);
@@ -140,7 +140,7 @@ int symint_sysmap_load(struct symint_kernel *k, const struct sym_kernel *kernel,
     if (kernel->needed_count == 0 || release == NULL)
         return 0;
     if (!symint_is_release(release)) {
-        snprintf(k->detail, sizeof(k->detail), "the recorded release is no name of one");
+        snprintf(k->detail, sizeof(k->detail), "the recorded kernel release is not a valid one");
         return 0;
     }
     size_t archives = options->archive_count;

@@ -73,14 +73,14 @@ static void tell(struct parsing *p, const char *format, ...)
 static void tell_left_out(struct parsing *p, size_t dangling)
 {
     if (p->hostile > 0)
-        tell(p, "%zu member%s left out: a name that leads out of it, or is none", p->hostile,
-             p->hostile > 1 ? "s" : "");
+        tell(p, "%zu member%s left out: named nothing, or something outside the archive",
+             p->hostile, p->hostile > 1 ? "s" : "");
     if (p->sparse > 0)
         tell(p, "%zu sparse file%s left out", p->sparse, p->sparse > 1 ? "s" : "");
     if (p->other > 0)
         tell(p, "%zu member%s of an unknown kind left out", p->other, p->other > 1 ? "s" : "");
     if (dangling > 0)
-        tell(p, "%zu hard link%s left out: to nothing before it", dangling,
+        tell(p, "%zu hard link%s left out: to nothing that comes before", dangling,
              dangling > 1 ? "s" : "");
 }
 

@@ -176,8 +176,9 @@ static int try_named(struct search *s, int *error)
     }
     const uint8_t *id = symint_elf_build_id(f.elf, &size);
     if (k->build_id_size > 0 && !same_id(f.elf, k->build_id, k->build_id_size)) {
-        snprintf(v->detail, sizeof(v->detail), "%.200s: it has %s%s, recorded was %s", k->vmlinux,
-                 size > 0 ? "the build id " : "no build id", symint_hex(id, size).text, s->id.text);
+        snprintf(v->detail, sizeof(v->detail), "%.190s: it has %s%s, the recorded one is %s",
+                 k->vmlinux, size > 0 ? "the build id " : "no build id", symint_hex(id, size).text,
+                 s->id.text);
         symint_debug_file_close(&f);
         return 0;
     }

@@ -57,7 +57,7 @@ grows() {
 }
 
 grows deep 20000 spool2folded
-grows renamed 1000 spool2pprof
+grows renamed 1000 spool2pprof # whose document is n^2
 grows recursive 20000 spool2folded
 grows nested 15000 spool2folded
 grows retired 15000 spool2folded

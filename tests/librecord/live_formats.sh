@@ -42,7 +42,7 @@ awk -F ';' '
     END {
         printf "go: %d samples, %d whole ones of main.leaf, %d on the system stack, %d cut, %d illegal\n", samples, whole, system_stack, cut, illegal
         # a slow machine interrupts threads more often, and few samples make a percent of one
-        exit !(samples >= 100 && whole * 2 > samples && cut * 50 <= samples + 100 && illegal == 0)
+        exit !(samples >= 50 && whole * 2 > samples && cut * 50 <= samples + 100 && illegal == 0)
     }' go.folded || failed "go: $(head -n 5 go.folded)"
 
 # The vdso's code has callers, and a name where it has symbols.

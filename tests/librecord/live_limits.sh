@@ -43,7 +43,10 @@ record_attached lost --buffer 512K -p "$(cat tiny.pid)"
 open tiny
 sleep 0.2
 kill -STOP "$recorder"
-sleep 0.6
+processor_ms() { awk '{ print ($14 + $15) * 10 }' "/proc/$1/stat" 2>/dev/null; }
+enough=$(($(processor_ms "$(cat tiny.pid)") + 550))
+[ "$enough" -le 900 ] || enough=900 # of the second that it takes
+while [ "$(processor_ms "$(cat tiny.pid)")" -lt "$enough" ]; do sleep 0.05; done
 kill -CONT "$recorder"
 finish lost
 fold lost

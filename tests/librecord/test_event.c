@@ -315,7 +315,7 @@ static void a_refusal_names_its_reason_and_what_helps(void **state)
          false,
          {PARANOID(2), .owner = EVENT_OWNER_HIDDEN},
          RECORD_ERR_PERMISSION,
-         {"may not be looked into", "PR_SET_DUMPABLE"}},
+         {"its process is protected", "PR_SET_DUMPABLE"}},
         {EPERM,
          12,
          0,
@@ -892,7 +892,7 @@ static void check_others(int64_t paranoid)
     }
     CHECK(read(ready[0], &byte, 1) == 1);
     CHECK(recordint_event_open(&config, &where, &error) == RECORD_ERR_PERMISSION);
-    CHECK(strstr(error.text, "may not be looked into") != NULL);
+    CHECK(strstr(error.text, "its process is protected") != NULL);
     kill(where.tid, SIGKILL);
     waitpid(where.tid, NULL, 0);
 }
@@ -928,7 +928,7 @@ static void check_locked_memory(int64_t paranoid)
     }
     CHECK(result == RECORD_ERR_PERMISSION);
     CHECK(smallest < 1 << 30);
-    CHECK(strstr(error.text, "a ring of 64 KiB") != NULL);
+    CHECK(strstr(error.text, "a ring buffer of 64 KiB") != NULL);
     CHECK(strstr(error.text, "kernel.perf_event_mlock_kb is ") != NULL);
     CHECK(strstr(error.text, "RLIMIT_MEMLOCK is 0 KiB") != NULL);
 }

@@ -456,7 +456,7 @@ static void anything_else_behind_a_gzip_is_corrupt(void **state)
 
             assert_int_equal(o.rc, SPOOL_ERR_CORRUPT);
             snprintf(expected, sizeof expected,
-                     "gzip data at byte %zu: trailing bytes that are no gzip member",
+                     "gzip data at byte %zu: trailing bytes that are not gzip data",
                      packed_size + cases[i].at);
             assert_string_equal(o.text, expected);
         }

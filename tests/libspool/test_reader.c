@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -324,6 +325,53 @@ static void what_is_not_a_spool_is_named_when_it_is_known(void **state)
     }
 }
 
+/* Its magic comes late: of a pipe that brings little at a time, it is waited for. */
+static void a_tar_file_is_named_wherever_it_comes_from(void **state)
+{
+    static const char named[] = "not a spool but a tar file (a symbol archive is for --symbols)";
+    struct bytes b = {0}, packed = {0};
+    char block[512] = "captures/";
+    struct spool_reader *r;
+    int ends[2];
+
+    (void)state;
+    memcpy(block + 257, "ustar", 5);
+    bytes_put(&b, block, sizeof block);
+    bytes_gzip(&packed, block, sizeof block);
+    for (int i = 0; i < 2; i++) {
+        r = new_reader();
+        assert_int_equal(spool_reader_open_memory(r, i ? packed.data : b.data,
+                                                  i ? packed.size : b.size),
+                         SPOOL_ERR_FORMAT);
+        assert_string_equal(spool_reader_error(r), named);
+        spool_reader_free(r);
+    }
+    assert_int_equal(pipe(ends), 0);
+    if (fork() == 0) {
+        close(ends[0]);
+        for (size_t at = 0; at < sizeof block; at += 64) {
+            if (write(ends[1], block + at, 64) != 64)
+                _exit(1);
+            usleep(5000);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    r = new_reader();
+    assert_int_equal(spool_reader_open_fd(r, ends[0]), SPOOL_ERR_FORMAT);
+    assert_string_equal(spool_reader_error(r), named);
+    spool_reader_free(r);
+    close(ends[0]);
+    wait(NULL);
+    /* What ends before it is none. */
+    r = new_reader();
+    assert_int_equal(spool_reader_open_memory(r, b.data, 261), SPOOL_ERR_FORMAT);
+    assert_string_equal(spool_reader_error(r), "not a spool");
+    spool_reader_free(r);
+    bytes_free(&b);
+    bytes_free(&packed);
+}
+
 static void what_is_not_a_spool_is_named_inside_gzip_too(void **state)
 {
     static const struct {
@@ -337,7 +385,7 @@ static void what_is_not_a_spool_is_named_inside_gzip_too(void **state)
          "the input ends inside the header, after 9 bytes"},
         {INPUT("\x0a\x04\x08\x01\x10\x02\x0a\x04"), SPOOL_ERR_FORMAT,
          "not a spool but a pprof profile (go tool pprof shows it)"},
-        {INPUT("something"), SPOOL_ERR_FORMAT, "not a spool but gzip of something else"},
+        {INPUT("something"), SPOOL_ERR_FORMAT, "not a spool but gzip data of another kind"},
         {INPUT("SPULSE7\0\0"), SPOOL_ERR_VERSION,
          "spool version 7; the versions read are 1 to 4 (a newer release may read it)"},
     };
@@ -851,6 +899,7 @@ int main(void)
         cmocka_unit_test(example_4_has_a_kernel_frame_a_marker_and_a_shared_prefix),
         cmocka_unit_test(example_5_has_a_clock_origin_and_a_jit_module),
         cmocka_unit_test(what_is_not_a_spool_is_named_when_it_is_known),
+        cmocka_unit_test(a_tar_file_is_named_wherever_it_comes_from),
         cmocka_unit_test(what_is_not_a_spool_is_named_inside_gzip_too),
         cmocka_unit_test(descriptors_that_cannot_be_read_are_input_errors),
         cmocka_unit_test(a_descriptor_that_fails_later_keeps_what_was_read),

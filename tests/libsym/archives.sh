@@ -89,7 +89,7 @@ done
 # What is wrong is told with the name of the archive.
 has 'state .*: folder/text: it has no ELF header' ./ask --symbols folder /x/text "$at"
 same ./ask /x/text "$at"
-has "folder/opt/base: its build id is $id, recorded was aabbccdd" ./ask --symbols folder --build-id aabbccdd /opt/base "$at"
+has "folder/opt/base: its build id is $id, the recorded one aabbccdd" ./ask --symbols folder --build-id aabbccdd /opt/base "$at"
 same ./ask --build-id aabbccdd /opt/base "$at"
 
 # Debug information, and what it refers to.

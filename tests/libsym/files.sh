@@ -51,7 +51,7 @@ row="recorded path"
 says "inner symtab unverified" "$work/prog" "$at"
 says "inner symtab" --build-id "$id" "$work/prog" "$at"
 says "- address" --build-id "$id" "$work/other" "$at"
-tells "its build id is 1122.*recorded was $id" --build-id "$id" "$work/other" "$at"
+tells "its build id is 1122.*the recorded one $id" --build-id "$id" "$work/other" "$at"
 tells "No such file" "$work/absent" "$at"
 
 row="file that did not change since"

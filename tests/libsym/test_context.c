@@ -1051,7 +1051,7 @@ static void every_code_and_reason_has_words(void **state)
     for (int i = 0; i <= SYM_KERNEL_UNREADABLE; i++)
         assert_null(strstr(sym_kernel_state_text((enum sym_kernel_state)i), "unknown state"));
     assert_string_equal(sym_kernel_state_text(SYM_KERNEL_OTHER_BOOT),
-                        "from another boot, kernel or machine");
+                        "the capture is from another boot, kernel or machine");
     assert_string_equal(sym_origin_text(SYM_ORIGIN_DWARF), "elf");
     assert_string_equal(sym_origin_text(SYM_ORIGIN_PLT), "elf");
     assert_string_equal(sym_origin_text(SYM_ORIGIN_FDE), "address");

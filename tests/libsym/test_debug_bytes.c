@@ -124,11 +124,11 @@ static void any_piece_is_read(void **state)
     for (int memory = 0; memory < 2; memory++) {
         struct opened o = memory ? open_memory(&image) : open_file(&image);
         assert_int_equal(o.s.at[DEBUG_INFO].size, size);
-        assert_int_equal(symint_debug_resident(&o.s), 0);
+        assert_int_equal(o.s.resident_bytes, 0);
         expect_same(&o, bytes, size - 1, 1);
         expect_same(&o, bytes, 3 * BLOCK - 1, 2);
         expect_same(&o, bytes, 5 * BLOCK, BLOCK);
-        assert_in_range(symint_debug_resident(&o.s), 4 * BLOCK - 1 - (BLOCK - 333), 5 * BLOCK);
+        assert_in_range(o.s.resident_bytes, 4 * BLOCK - 1 - (BLOCK - 333), 5 * BLOCK);
         uint64_t at = 12345;
         for (int i = 0; i < 300; i++) {
             at = (at * 6364136223846793005u + 1442695040888963407u);
@@ -138,7 +138,7 @@ static void any_piece_is_read(void **state)
             expect_same(&o, bytes, offset, n < most ? n : most);
         }
         expect_same(&o, bytes, 0, size);
-        assert_int_equal(symint_debug_resident(&o.s), size);
+        assert_int_equal(o.s.resident_bytes, size);
         assert_int_equal(o.s.why[0], 0);
         close_opened(&o);
     }
@@ -170,7 +170,7 @@ static void a_look_here_and_there_takes_little_memory(void **state)
     struct opened o = open_memory(&image);
     for (uint64_t at = 0; at < size; at += 4 * 1024 * 1024)
         assert_non_null(symint_debug_bytes(&o.s, DEBUG_INFO, at, 100));
-    assert_int_equal(symint_debug_resident(&o.s), 16 * BLOCK);
+    assert_int_equal(o.s.resident_bytes, 16 * BLOCK);
     close_opened(&o);
     free(bytes);
 }
@@ -204,9 +204,9 @@ static void what_is_given_back_can_be_read_again(void **state)
     for (int i = 0; i < 3; i++) {
         expect_same(&o, bytes, 0, size);
         symint_debug_trim(&o.s, DEBUG_INFO);
-        assert_int_equal(symint_debug_resident(&o.s), 0);
+        assert_int_equal(o.s.resident_bytes, 0);
         expect_same(&o, bytes, 2 * BLOCK, 7);
-        assert_int_equal(symint_debug_resident(&o.s), BLOCK);
+        assert_int_equal(o.s.resident_bytes, BLOCK);
     }
     close_opened(&o);
     free(bytes);
@@ -278,7 +278,7 @@ static void a_hole_is_not_read(void **state)
     open_input(&o,
                &(struct symint_input){
                    .fd = -1, .memory = o.data, .size = (uint64_t)1 << 41, .stored_bytes = size});
-    assert_string_equal(o.s.why, "a debug section is a hole in the file");
+    assert_string_equal(o.s.why, "a debug section is missing: the file has a hole there");
     assert_null(symint_debug_bytes(&o.s, DEBUG_INFO, 1 << 20, 10));
     close_opened(&o);
 }
@@ -437,12 +437,12 @@ static void expect_unpacked(const struct packing *p, size_t size, const uint8_t 
         assert_null(got);
         assert_true(o.s.at[DEBUG_INFO].failed);
         assert_true(o.s.why[0] != '\0');
-        assert_int_equal(symint_debug_resident(&o.s), 0);
+        assert_int_equal(o.s.resident_bytes, 0);
     } else {
         assert_non_null(got);
         assert_memory_equal(got, bytes, n);
         assert_int_equal(o.s.at[DEBUG_INFO].size, n);
-        assert_int_equal(symint_debug_resident(&o.s), n);
+        assert_int_equal(o.s.resident_bytes, n);
         symint_debug_trim(&o.s, DEBUG_INFO);
         assert_ptr_equal(symint_debug_bytes(&o.s, DEBUG_INFO, 0, n), got);
     }

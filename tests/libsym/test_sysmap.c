@@ -497,7 +497,7 @@ static void names_come_from_the_map_of_the_release(void **state)
         put(places[i], text, size);
         assert_int_equal(sym_kernel_load(c, &k), 0);
         assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
-        snprintf(detail, sizeof(detail), "/%s: shifted by 0x2000000", places[i]);
+        snprintf(detail, sizeof(detail), "/%s: moved by 0x2000000", places[i]);
         assert_string_equal(sym_kernel_detail(c), detail);
     }
     free(text);
@@ -564,7 +564,7 @@ static void a_symbol_folder_comes_first(void **state)
                            .needed_count = capture.count};
     struct sym_context *c = open_context(dirs, 1);
     assert_int_equal(sym_kernel_load(c, &k), 0);
-    snprintf(detail, sizeof(detail), "%s/System.map-6.2: shifted by 0x0", dir);
+    snprintf(detail, sizeof(detail), "%s/System.map-6.2: moved by 0x0", dir);
     assert_string_equal(sym_kernel_detail(c), detail);
     /* A map, but not of this kernel. */
     capture.count = 0;
@@ -612,7 +612,7 @@ static void a_restricted_kallsyms_leaves_it_to_the_map(void **state)
     free(text);
     assert_int_equal(sym_kernel_load(c, &k), 0);
     assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OK);
-    assert_string_equal(sym_kernel_detail(c), "/lib/modules/6.3/System.map: shifted by 0x12340000");
+    assert_string_equal(sym_kernel_detail(c), "/lib/modules/6.3/System.map: moved by 0x12340000");
     sym_context_free(c);
 }
 
@@ -627,7 +627,7 @@ static void a_release_does_not_leave_the_folders(void **state)
             .size = sizeof(k), .release = releases[i], .needed = needed, .needed_count = 1};
         assert_int_equal(sym_kernel_load(c, &k), 0);
         assert_int_equal(sym_kernel_state(c), SYM_KERNEL_OTHER_BOOT);
-        assert_string_equal(sym_kernel_detail(c), "the recorded release is no name of one");
+        assert_string_equal(sym_kernel_detail(c), "the recorded kernel release is not a valid one");
     }
     sym_context_free(c);
 }

@@ -141,10 +141,10 @@ refuse() { # the same: none is
 recorded=(--release "$release" --build-id "$id" --kallsyms kallsyms)
 expect "a named file with the recorded build id" '^[0-9a-f]+ outer\+0x8 vmlinux [^(]*$' \
     "${recorded[@]}" --vmlinux vmlinux "$inside"
-expect "its detail" "^state kernel symbols are loaded: vmlinux: shifted by 0x$shift_hex, by kallsyms\$" \
+expect "its detail" "^state kernel symbols are loaded: vmlinux: moved by 0x$shift_hex, by kallsyms\$" \
     "${recorded[@]}" --vmlinux vmlinux "$inside"
 expect "one of another build" ' outer\+0x8 kallsyms ' "${recorded[@]}" --vmlinux other "$inside"
-expect "what is said of it" "^state .*: other: it has the build id 0123.*, recorded was $id" \
+expect "what is said of it" "^state .*: other: it has the build id 0123.*, the recorded one is $id" \
     "${recorded[@]}" --vmlinux other "$inside"
 expect "nothing was recorded" ' outer\+0x8 vmlinux .*\(unverified\)' --kallsyms kallsyms --vmlinux other "$inside"
 expect "a file that is not there" '^warning /none: ' "${recorded[@]}" --vmlinux /none "$inside"
@@ -159,7 +159,7 @@ for place in root/boot/vmlinux-$release root/lib/modules/$release/build/vmlinux 
     cp vmlinux "$place"
     found=$place
     [ "${place%%/*}" = root ] && found=${place#root}
-    expect "found as $place" "^state .*: $found: shifted" --sysroot root --symbols mine "${recorded[@]}" "$inside"
+    expect "found as $place" "^state .*: $found: moved" --sysroot root --symbols mine "${recorded[@]}" "$inside"
     refuse "a release of another folder" "vmlinux" --sysroot root --release ../../etc --kallsyms kallsyms "$inside"
     refuse "without a build id only a named file counts" ' vmlinux ' --sysroot root --symbols mine --release $release \
         --kallsyms kallsyms "$inside"
@@ -210,7 +210,7 @@ for name in entry_SYSCALL_64_after_hwframe do_syscall_64 x64_sys_call asm_exc_pa
     also+=(--also "$(add "$(symbol $name)" 7)")
 done
 expect "by sampled addresses" ' outer\+0x8 vmlinux ' "${alone[@]}" "${also[@]}" "$inside"
-expect "and says so" "^state .*: vmlinux: shifted by 0x$shift_hex, by the sampled addresses; modules have no names: " \
+expect "and says so" "^state .*: vmlinux: moved by 0x$shift_hex, by the sampled addresses; modules have no names: " \
     "${alone[@]}" "${also[@]}" "$inside"
 expect "with restricted kallsyms too" ' outer\+0x8 vmlinux ' "${alone[@]}" --kallsyms restricted "${also[@]}" "$inside"
 expect "which are mentioned" 'every kernel address reads as 0' "${alone[@]}" --kallsyms restricted "${also[@]}" "$inside"

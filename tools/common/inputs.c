@@ -48,7 +48,10 @@ static int open_descriptor(const char *path, struct tool_input *in)
         return -1;
     }
     if (S_ISDIR(status.st_mode))
-        return refuse(in, "is a directory");
+        return refuse(in, faccessat(in->fd, "captures", F_OK, 0) == 0 ||
+                                  faccessat(in->fd, ".build-id", F_OK, 0) == 0
+                              ? "is a folder of symbols, not a spool; --symbols takes it"
+                              : "is a directory");
     if (isatty(in->fd))
         return refuse(in, "is a terminal");
     in->regular = S_ISREG(status.st_mode);

@@ -197,6 +197,7 @@ static void write_all(struct tool_output *out, const void *data, size_t size)
 
 int output_flush(struct tool_output *out)
 {
+    progress_make_room(out->fd);
     write_all(out, out->data, out->size);
     out->size = 0;
     return out->error == 0 ? 0 : -1;

@@ -83,10 +83,10 @@ static void compose_phase(const struct progress_phase *phase, uint64_t now,
     if (phase->total == 0)
         return;
     text_printf(line, ", %.0f %%", 100 * (double)phase->done / (double)phase->total);
-    if (elapsed_ms > 0 && phase->done > 0 && phase->done <= phase->total)
+    if (elapsed_ms > 0 && phase->done > phase->begin_done && phase->done <= phase->total)
         text_printf(line, ", %.0f s left",
                     (double)(phase->total - phase->done) * (double)elapsed_ms / 1000 /
-                        (double)phase->done);
+                        (double)(phase->done - phase->begin_done));
 }
 
 /* A line longer than the terminal is wide would wrap and could not be drawn over. */
@@ -186,7 +186,8 @@ static void update_phase(const char *what, bool bytes, uint64_t done, uint64_t t
     now = clock_now_ns();
     begins = p->phase.what != what;
     if (begins)
-        p->phase = (struct progress_phase){.what = what, .bytes = bytes, .begin_ns = now};
+        p->phase = (struct progress_phase){
+            .what = what, .bytes = bytes, .begin_ns = now, .begin_done = done};
     p->phase.done = done;
     p->phase.total = total;
     /* Where lines stay, each phase has at least one. */
@@ -212,6 +213,12 @@ void progress_writing(int fd, uint64_t bytes)
         (active->phase.what != NULL && active->phase.what != what) || isatty(fd) == 1)
         return;
     update_phase(what, true, bytes, 0);
+}
+
+void progress_make_room(int fd)
+{
+    if (drawn != NULL && isatty(fd) == 1)
+        erase();
 }
 
 void progress_work_end(void)

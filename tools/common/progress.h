@@ -17,10 +17,10 @@ typedef void progress_line_fn(void *user, struct text_buffer *line);
 
 /* What goes on when an input was read. */
 struct progress_phase {
-    const char *what;     /* NULL: no phase */
-    bool bytes;           /* what is counted: bytes, else shares of the whole */
-    uint64_t done, total; /* total 0: unknown */
-    uint64_t begin_ns;
+    const char *what;              /* NULL: no phase */
+    bool bytes;                    /* what is counted: bytes, else shares of the whole */
+    uint64_t done, total;          /* total 0: unknown */
+    uint64_t begin_ns, begin_done; /* since when, and from where on */
 };
 
 struct progress {
@@ -51,6 +51,8 @@ void progress_bytes(const char *what, uint64_t done, uint64_t total);
 /* A document of so many bytes by now. Told when that is all that is left to do, and not where the document itself goes
  * to a terminal. */
 void progress_writing(int fd, uint64_t bytes);
+/* Before something is written to fd: takes the line away where that is a terminal. */
+void progress_make_room(int fd);
 /* The end of a phase: takes its line away until the next update. */
 void progress_work_end(void);
 /* Once at the end, before the report: takes the line away. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples in file order, each as soon as it was read, with what is known at that point. Only definitions are kept. The
- * shaping code goes source by source, but here processes take turns: the answers of late are kept in a small table, so
- * that it is asked only for what is new.
+ * Samples in file order, each as soon as it was read, with what is known at that point. Only definitions are kept, and
+ * with --verbose how often each stack was printed. The shaping code goes source by source, but here processes take
+ * turns: the answers of late are kept in a small table, so that it is asked only for what is new.
  */
 #include "samples.h"
 
@@ -14,6 +14,7 @@
 #include "cli.h"
 #include "frame_print.h"
 #include "json.h"
+#include "sample_report.h"
 #include "select.h"
 #include "shape.h"
 #include "tables.h"
@@ -49,7 +50,8 @@ struct view {
     struct otree tree;
     struct frame_names names;
     struct shaper shaper;
-    struct input_report report; /* nobody reads it */
+    struct input_report counted; /* by the shaper; nobody reads it */
+    struct sample_report report; /* with --verbose */
     struct frame_print print;
     bool old_version; /* it has a timeline */
 
@@ -279,6 +281,8 @@ static int take_sample(struct view *v, const struct spool_sample *sample)
     rc = find_stack(v, &head->source, sample->stack, &node, &has);
     if (rc <= 0)
         return rc;
+    if (v->options->verbose)
+        sample_report_count(&v->report, &head->source, sample->stack);
     text = labels_text(&v->head_texts, head->text, &size);
     if (v->how->json)
         print_json(v, sample, text, size, node, has & SHAPE_HAS_PYTHON);
@@ -320,6 +324,7 @@ static void begin(struct view *v, const struct tool_input *in)
     frame_print_init(&v->print, v->how->json, v->options);
     v->answers = cli_zeroed(ANSWER_COUNT, sizeof *v->answers);
     v->generation = v->name_generation = 1;
+    sample_report_init(&v->report);
     v->symbols = v->how->symbols;
     symbols_begin_early(v->symbols, in, &v->aggregate);
     v->shaper = (struct shaper){.options = &v->options->shape,
@@ -327,7 +332,7 @@ static void begin(struct view *v, const struct tool_input *in)
                                 .tree = &v->tree,
                                 .symbols = v->symbols,
                                 .names = &v->names,
-                                .report = &v->report,
+                                .report = &v->counted,
                                 .nodes = spool_reader_stack_nodes(v->reader)};
     spool_reader_counts(v->reader, &counts);
     shape_init(&v->shaper, &counts);
@@ -336,6 +341,7 @@ static void begin(struct view *v, const struct tool_input *in)
 static void end_view(struct view *v)
 {
     shape_free(&v->shaper);
+    sample_report_free(&v->report);
     frame_print_free(&v->print);
     frame_names_free(&v->names);
     otree_free(&v->tree);
@@ -364,8 +370,9 @@ enum input_end samples_print(struct tool_input *in, const struct tool_options *o
     }
     if (rc <= 0)
         end = inputs_finish(in, rc, o);
-    if (end != INPUT_FAILED)
-        report_view(o, in, v.aggregate.file_low_ns, v.aggregate.file_high_ns);
+    if (end != INPUT_FAILED && o->verbose &&
+        sample_report_print(&v.report, in, o, &v.aggregate, v.symbols) != 0)
+        end = INPUT_FAILED;
     end_view(&v);
     return end;
 }

@@ -84,6 +84,7 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
         rc = add_source(s, a, &sources[i]);
     }
     free(sources);
+    progress_work_end(); /* what is written next may go to the same terminal */
     if (rc == 0)
         report(s, in, o, a);
     return rc;

@@ -27,6 +27,7 @@ enum input_end read_counted(struct aggregate *a, const struct aggregate_options 
 
     all.per_thread |= o->select.thread_globs.count > 0; /* processes have no thread's name */
     rc = aggregate_read(a, &all, in, progress);
+    progress_input_end(progress); /* what follows has phases of its own */
     end = inputs_finish(in, rc, o);
     if (end != INPUT_FAILED && aggregate_finish(a) != 0)
         end = INPUT_FAILED;

@@ -30,7 +30,7 @@
 struct claim {
     char *name;
     char *
-        who; /* the manifest, its spool and what it is for; NULL: the file's own name says its hash */
+        who; /* the spool and what of it the file is for; NULL: the file's own name says its hash */
     uint64_t size_bytes;
     char sha256[PACK_HASH_SIZE]; /* of a piece: the beginning */
 };
@@ -97,6 +97,11 @@ static void add_part(struct check *c, const char *whose, const char *what,
         memcpy(claim->sha256, files->items[i].sha256, sizeof claim->sha256);
     }
     if (missing && !c->quiet) {
+        size_t size = strlen(what);
+
+        /* It may begin with the path that was looked for. */
+        if (strncmp(missing, what, size) == 0 && strncmp(missing + size, ": ", 2) == 0)
+            missing += size + 2;
         text_printf(&c->line, "%s: %s", who.data, missing);
         print_line(c);
     }
@@ -115,7 +120,9 @@ static int add_manifest(void *user, const char *name, const struct manifest *m, 
     }
     c->capture_count += strcmp(c->last_capture, m->capture) != 0;
     strcpy(c->last_capture, m->capture);
-    text_printf(&whose, "%s: %s", name, m->spool_name ? m->spool_name : "standard input");
+    /* Many spools have the same name; eight digits of the id tell them apart, and lead to the manifest. */
+    text_printf(&whose, "%s (capture %.8s)", m->spool_name ? m->spool_name : "standard input",
+                m->capture);
     for (size_t i = 0; i < m->module_count; i++)
         add_part(c, whose.data, m->modules[i].path ? m->modules[i].path : "[no path]",
                  &m->modules[i].files, m->modules[i].missing);
@@ -370,7 +377,7 @@ int pack_check(const char *store, bool quiet)
     }
     rc = gather(&c);
     if (rc == 0 && !*sym_archive_fault(c.archive) && !archive_is_store(c.archive)) {
-        cli_error("%s: no store: it has no folder captures", store);
+        cli_error("%s: not a store of spoolpack: it has no folder captures", store);
         rc = -1;
     } else if (rc < 0) {
         cli_error("%s: %s", store, manifests_error_text(rc));

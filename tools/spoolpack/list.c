@@ -11,14 +11,17 @@
 #include "archive_open.h"
 #include "cli.h"
 #include "manifests.h"
+#include "notes.h"
 
-enum { COLUMNS = 9 };
-static const char *const headings[COLUMNS] = {"spool", "start",     "samples", "level",  "files",
-                                              "size",  "addresses", "named",   "missing"};
+enum { COLUMNS = 10 };
+static const char *const headings[COLUMNS] = {"spool", "start", "host",      "samples", "level",
+                                              "files", "size",  "addresses", "named",   "missing"};
 /* Texts to the left, numbers to the right. */
-static const bool is_left[COLUMNS] = {true, true, false, true};
+static const bool is_left[COLUMNS] = {true, true, true, false, true};
 
 struct row {
+    uint64_t start_us; /* 0: unknown */
+    size_t number;     /* in the order of the manifests */
     struct text_buffer cells[COLUMNS];
 };
 
@@ -85,6 +88,17 @@ static void put_start(struct text_buffer *cell, uint64_t start_us)
     text_printf(cell, "%s", text);
 }
 
+/* Its first word; the rest says which kernel it had. */
+static void put_host(struct text_buffer *cell, const char *host)
+{
+    char name[256];
+
+    if (notes_word(host, 0, name, sizeof name))
+        text_display(name, strlen(name), cell);
+    else
+        text_printf(cell, "-");
+}
+
 static struct row *add_row(struct list *l)
 {
     l->rows = cli_grow(l->rows, &l->capacity, l->count, sizeof *l->rows);
@@ -112,18 +126,31 @@ static void add_capture(struct list *l, const struct manifest *m)
         text_append_display(&cells[0], m->spool_name, strlen(m->spool_name));
     else
         text_printf(&cells[0], "-");
+    row->start_us = m->start_us;
+    row->number = l->count;
     put_start(&cells[1], m->start_us);
-    text_number(&cells[2], m->samples);
-    text_printf(&cells[3], "%s", manifest_level_name(m->level));
-    text_number(&cells[4], s.files);
-    text_bytes(&cells[5], s.bytes);
-    text_number(&cells[6], s.addresses);
+    put_host(&cells[2], m->host);
+    text_number(&cells[3], m->samples);
+    text_printf(&cells[4], "%s", manifest_level_name(m->level));
+    text_number(&cells[5], s.files);
+    text_bytes(&cells[6], s.bytes);
+    text_number(&cells[7], s.addresses);
     if (s.addresses > 0)
-        text_printf(&cells[7], "%.1f%%", 100.0 * (double)s.named / (double)s.addresses);
+        text_printf(&cells[8], "%.1f%%", 100.0 * (double)s.named / (double)s.addresses);
     else
-        text_printf(&cells[7], "-");
-    text_number(&cells[8], s.missing);
+        text_printf(&cells[8], "-");
+    text_number(&cells[9], s.missing);
     measure(l, row);
+}
+
+/* Oldest first; those of unknown start behind them. */
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    if (x->start_us != y->start_us)
+        return x->start_us - 1 < y->start_us - 1 ? -1 : 1; /* 0 becomes the largest */
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 static void print_row(const struct list *l, const struct row *row)
@@ -176,7 +203,7 @@ int pack_list(const char *store, bool json, struct tool_output *out)
     if (!a)
         return -1;
     if (!archive_is_store(a) && !*sym_archive_fault(a)) {
-        cli_error("%s: no store: it has no folder captures", store);
+        cli_error("%s: not a store of spoolpack: it has no folder captures", store);
         sym_archive_free(a);
         return -1;
     }
@@ -192,6 +219,8 @@ int pack_list(const char *store, bool json, struct tool_output *out)
     rc = manifests_each(a, NULL, list_manifest, &l);
     if (rc < 0)
         cli_error("%s: %s", store, manifests_error_text(rc));
+    if (l.count > 2) /* the headings stay in front */
+        qsort(l.rows + 1, l.count - 1, sizeof *l.rows, compare_rows);
     for (size_t i = 0; l.count > 1 && i < l.count; i++)
         print_row(&l, &l.rows[i]);
     list_free(&l);

@@ -22,6 +22,7 @@
 #include "manifests.h"
 #include "merge_pieces.h"
 #include "output.h"
+#include "progress.h"
 
 #define DEPTH_MAX 3 /* .build-id, xx, yyyy.syms */
 
@@ -223,6 +224,8 @@ static size_t prune_entries(struct prune *p, int folder, const struct entries *e
         struct stat status;
         bool gone = false;
 
+        if (depth == 1)
+            progress_work("looking for what is not needed", i, e->count);
         path.size = 0;
         text_printf(&path, "%s/%s", name, e->items[i]);
         if (!look_at(p, folder, e->items[i], path.data, &status))

@@ -13,6 +13,7 @@
 #include "archive_name.h"
 #include "cli.h"
 #include "labels.h"
+#include "progress.h"
 #include "store_private.h"
 
 /* Of a name that was put or looked at in this run. */
@@ -80,6 +81,9 @@ uint64_t store_new_bytes(const struct store *s)
 /* ---- bytes ---- */
 
 #define PIECE_BYTES ((size_t)1 << 16)
+/* Of larger files it is shown how far they are. */
+#define LONG_BYTES ((uint64_t)1 << 24)
+#define LONG_PAUSE ((uint64_t)1 << 20)
 
 /* A file that grows meanwhile is not looked at any further; one that shrinks is an error. */
 static int read_file(const struct store_source *source, char *piece, store_take_fn *take,
@@ -102,6 +106,8 @@ static int read_file(const struct store_source *source, char *piece, store_take_
         if (take(user, piece, (size_t)n) != 0)
             return -1;
         at += (uint64_t)n;
+        if (source->size_bytes >= LONG_BYTES && at % LONG_PAUSE == 0)
+            progress_bytes("packing a large file", at, source->size_bytes);
     }
     return 0;
 }

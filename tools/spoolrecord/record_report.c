@@ -134,7 +134,7 @@ static void append_details(struct text_buffer *out, const struct record_summary 
             text_append_byte(out, '\n');
         free(text);
     }
-    text_printf(out, "rings of ");
+    text_printf(out, "ring buffers of ");
     text_bytes(out, s->ring_size_bytes);
     text_printf(out, ", ");
     text_counted(out, s->rescans + s->lifecycle_gaps, "look", "looks");

@@ -278,11 +278,11 @@ enum sym_kernel_state {
  * ` [module]` in their names. */
 SYM_MUST_CHECK int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel);
 enum sym_kernel_state sym_kernel_state(const struct sym_context *c);
-/* One short sentence for a state: "from another boot". Static storage. */
+/* One short sentence for a state: "the capture is from another boot, kernel or machine". Static storage. */
 const char *sym_kernel_state_text(enum sym_kernel_state state);
 /* What was tried and what came of it (a kallsyms in an archive that cannot be used is told here, and
- * the search goes on), e.g. "/boot/System.map-6.1.0-18-amd64: shifted by
- * 0x1c000000" or "/usr/lib/debug/boot/vmlinux-6.1.0-18-amd64: shifted by 0x1c000000, by kallsyms";
+ * the search goes on), e.g. "/boot/System.map-6.1.0-18-amd64: moved by
+ * 0x1c000000" or "/usr/lib/debug/boot/vmlinux-6.1.0-18-amd64: moved by 0x1c000000, by kallsyms";
  * "" when there is nothing to say. With SYM_KERNEL_OK it may tell why a vmlinux that was named is
  * not used, or why modules have no names. Valid until the next sym_kernel_load. */
 const char *sym_kernel_detail(const struct sym_context *c);

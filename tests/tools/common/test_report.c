@@ -82,7 +82,7 @@ static void names_of_unknown_builds_are_told_in_one_line(void **state)
     report_unverified(&b, files, 2, true, "");
     report_unverified(&b, files, 4, false, "");
     report_unverified(&b, files, 6, true, "/boot/s");
-    report_unverified(&b, NULL, 0, true, "/boot/System.map-6\n: shifted by 0x1c000000");
+    report_unverified(&b, NULL, 0, true, "/boot/System.map-6\n: moved by 0x1c000000");
     assert_string_equal(
         b.data, "not verified: 1 file named without a recorded build id to compare: /a\n"
                 "not verified: 2 files named without a recorded build id to compare: /a, "
@@ -93,7 +93,7 @@ static void names_of_unknown_builds_are_told_in_one_line(void **state)
                 "/b\\x0ax, [unnamed], /d/d and 2 more; the kernel named by a file that states no "
                 "build id (/boot/s)\n"
                 "not verified: the kernel named by a file that states no build id "
-                "(/boot/System.map-6\\x0a: shifted by 0x1c000000)\n");
+                "(/boot/System.map-6\\x0a: moved by 0x1c000000)\n");
     text_free(&b);
 }
 

@@ -54,7 +54,7 @@ run 0 "$spool2folded" -v "${files[@]}" --no-kernel-symbols "$kernel"
 grep -q '^no symbols: \[kernel.kallsyms\] (.*): 192 samples$' err || die "$(<err)"
 ! grep -q 'no symbol covers' err || die "the wrong reason: $(tail -1 err)"
 run 0 "$spool2folded" -v "${files[@]}" "$kernel" # recorded elsewhere
-grep -q '^no symbols: \[kernel.kallsyms\] (from another boot.*): 192 samples$' err || echo "kernel: $(tail -1 err)"
+grep -q '^no symbols: \[kernel.kallsyms\] (the capture is from another boot.*): 192 samples$' err || echo "kernel: $(tail -1 err)"
 
 # One report an input, in order; after the work.
 cp "$synth/basic.spool" other.spool

@@ -93,6 +93,12 @@ run 0 "$spool2folded" --no-symbols "$synth"/{basic,churn,deep}.spool
 mkdir folder
 run 1 "$spool2folded" folder
 equal err 'spool2folded: folder: is a directory'
+mkdir folder/captures
+run 1 "$spool2folded" folder
+equal err 'spool2folded: folder: is a folder of symbols, not a spool; --symbols takes it'
+tar -czf folder.tar.gz folder
+run 1 "$spool2folded" folder.tar.gz
+equal err 'spool2folded: folder.tar.gz: not a spool but a tar file (a symbol archive is for --symbols)'
 run 1 "$spool2folded" absent
 equal err 'spool2folded: absent: open failed: No such file or directory'
 ln -s absent dangling

@@ -126,6 +126,18 @@ kill -0 $pid || die "ended before the last record"
 tail -c 3 whole >>growing
 ended 0
 
+# The report comes when it has ended.
+for view in stacks samples; do
+    head -c -3 whole >growing
+    start --$view -v --follow growing
+    [ $view = stacks ] || until_true grep -q '^app 7/7 1.040' out
+    equal err ''
+    tail -c 3 whole >>growing
+    ended 0
+    grep -qx 'used 5 samples, 1 distinct stack, 2 distinct frames' err || die "$(<err)"
+    grep -qx 'no symbols: \[unknown\] (the address is in no module): 5 samples' err || die "$(<err)"
+done
+
 # ---- --idle ----
 run 0 timeout 20 "$spoolcat" --records --follow --idle 200ms "$basic"
 same records out

@@ -148,6 +148,18 @@ run 0 "$spool2folded" -v --sysroot=. made
 same report err
 grep -q '^no symbols: /opt/a (.*): 1 sample$' err || die "$(<err)"
 
+# Of samples that are printed as they come, too: of the selected ones, and behind all of them.
+for spool in made bpf; do
+    for options in --no-symbols --sysroot=. '--sysroot=. --from 1ms' '--sysroot=. --max-depth=1'; do
+        # shellcheck disable=SC2086 # several words
+        run 0 "$spoolcat" --stacks -v $options $spool
+        cp err report
+        # shellcheck disable=SC2086
+        run 0 "$spoolcat" --samples -v $options $spool
+        same report err
+    done
+done
+
 # Where they mean nothing, they are refused.
 for view in records modules threads; do
     run 2 "$spoolcat" --$view --kernel=drop made

@@ -66,14 +66,16 @@ check() { # STATUS LINES
 
 m1=captures/$one/manifest-0123456789abcdef.json
 m2=captures/$two/manifest-fedcba9876543210.json
+s1='cap.spool (capture 00112233)'
+s2='b\x1b.spool (capture ffeeddcc)'
 
 # A whole store. What could not be packed is said, and is no fault.
 make_store
 check 0 '2 captures, 5 files, 64 B: whole'
 run 0 "$spoolpack" --check store
-equal out "$m1: cap.spool: perf map of process 7: no such file
-$m2: b\\x1b.spool: /usr/bin/bar: no lines
-$m2: b\\x1b.spool: perf map of process 7: no such file
+equal out "$s1: perf map of process 7: no such file
+$s2: /usr/bin/bar: no lines
+$s2: perf map of process 7: no such file
 2 captures, 5 files, 64 B: whole"
 for tar in store.tar store.tar.gz; do
     tar -C store -caf $tar .
@@ -88,7 +90,7 @@ equal out '2 captures, 5 files, 64 B: whole
 
 # A later pack may have put more into a file of the capture.
 printf 'more of the kernel' >"store/captures/$one/kernel.syms"
-check 1 "$m1: cap.spool: kernel: captures/$one/kernel.syms has 18 bytes, not 6
+check 1 "$s1: kernel: captures/$one/kernel.syms has 18 bytes, not 6
 2 captures, 5 files, 76 B: 1 fault"
 manifest $one aaaaaaaaaaaaaaaa cap.spool '[]' "[$(file captures/$one/kernel.syms)]"
 check 0 '2 captures, 5 files, 76 B: whole'
@@ -107,16 +109,16 @@ check 1 "captures/$one/manifest-2.json: byte $(grep -bo '"../out"' "store/captur
     cut -d: -f1): the name of a file that is not in the archive
 captures/$two/manifest-0.json: byte 15: a key is missing
 captures/$two/manifest-1.json: it is of capture $one
-$m2: b\\x1b.spool: /usr/bin/bar: .build-id/12/34.debug has another SHA-256
+$s2: /usr/bin/bar: .build-id/12/34.debug has another SHA-256
 .build-id/12/34.syms/00000000000000000000000000000001.lines is no regular file, or leads out of the archive
-$m1: cap.spool: /usr/bin/foo: $b is missing
+$s1: /usr/bin/foo: $b is missing
 $a: its bytes are not those of its name
-$m1: cap.spool: /usr/bin/foo: $a has another SHA-256
+$s1: /usr/bin/foo: $a has another SHA-256
 2 captures, 4 files, 42 B: 8 faults"
 # Files of holes are not read to their ends.
 truncate -s 500G "store/$a" "store/.build-id/12/34.syms/$(printf '%032d' 2).lines"
 run 1 timeout 60 "$spoolpack" --check -q store
-grep -qx "$m1: cap.spool: /usr/bin/foo: $a has 536870912000 bytes, not 21" out || die "$(<out)"
+grep -qx "$s1: /usr/bin/foo: $a has 536870912000 bytes, not 21" out || die "$(<out)"
 grep -qx ".build-id/12/34.syms/$(printf '%032d' 2).lines: its bytes are not those of its name" out || die "$(<out)"
 run 1 "$spoolpack" --check absent
 equal err 'spoolpack: absent: No such file or directory'
@@ -145,9 +147,9 @@ mv strange/captures strange/.build-id store
 
 # The list: what can be read of it.
 run 1 "$spoolpack" --list store
-equal out 'spool        start                 samples  level  files  size  addresses  named  missing
-cap.spool    2023-11-14T22:13:20Z   41,233  lines      3  49 B         10  70.0%        1
-b\x1b.spool  2023-11-14T22:13:20Z   41,233  lines      2  15 B         10  70.0%        2'
+equal out 'spool        start                 host  samples  level  files  size  addresses  named  missing
+cap.spool    2023-11-14T22:13:20Z  -      41,233  lines      3  49 B         10  70.0%        1
+b\x1b.spool  2023-11-14T22:13:20Z  -      41,233  lines      2  15 B         10  70.0%        2'
 [ "$(wc -l <err)" = 3 ] || die "$(<err)"
 grep -qx "spoolpack: store: captures/$two/manifest-1.json: it is of capture $one" err || die "$(<err)"
 make_store
@@ -158,12 +160,24 @@ jq -S 'del(.future) | .machine += {kernel_release: null, kernel_build_id: null, 
        | .modules[] += {level: null, unverified: false, samples: 0}' "store/$m1" >expected
 same expected listed
 [ "$(tail -1 out | jq -r .file)" = "$m2" ] || die "$(tail -1 out)"
+# Oldest first, whatever their ids are; the host is the first word of its note.
+jq '.spool.start_us = 1600000000000000 | .machine.host = "web\u001b1 6.1.0 x86_64"' "store/$m2" >changed
+mv changed "store/$m2"
+jq '.spool |= del(.start_us)' "store/$m1" >"store/captures/$one/manifest-0.json"
+jq '.machine.host = ""' "store/$m1" >"store/captures/$one/manifest-1.json"
+run 0 "$spoolpack" --list store
+awk '{ print $1, $2, $3 }' out >columns
+equal columns 'spool start host
+b\x1b.spool 2020-09-13T12:26:40Z web\x1b1
+cap.spool 2023-11-14T22:13:20Z -
+cap.spool 2023-11-14T22:13:20Z -
+cap.spool - -'
 mkdir empty
 run 1 "$spoolpack" --list empty
 equal out ''
-equal err "spoolpack: empty: no store: it has no folder captures"
+equal err "spoolpack: empty: not a store of spoolpack: it has no folder captures"
 run 1 "$spoolpack" --check empty
-equal err "spoolpack: empty: no store: it has no folder captures"
+equal err "spoolpack: empty: not a store of spoolpack: it has no folder captures"
 
 # Prune: what a manifest names stays, and so does what is young, what is a link, and what is not the store's.
 prune() { # STATUS LINES OPTION...
