@@ -188,6 +188,16 @@ bool spoolint_annotation_parse(const struct spool_module *module, struct spool_a
     return parse_value(rule, out) && is_plausible(out);
 }
 
+size_t spoolint_annotation_bytes(const struct spool_annotation *note, uint8_t *bytes)
+{
+    size_t size = note->text_size / 2;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] =
+            (uint8_t)(digit_value(note->text[2 * i]) << 4 | digit_value(note->text[2 * i + 1]));
+    return size;
+}
+
 /* Copies valid UTF-8 of which at most `room` bytes may be used, whole characters only. */
 static size_t copy_characters(char *out, const char *text, size_t size, size_t room)
 {

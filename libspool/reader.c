@@ -620,15 +620,21 @@ void spool_reader_counts(const struct spool_reader *r, struct spool_counts *out)
 
 const struct spool_module *spool_reader_module(const struct spool_reader *r, uint32_t id)
 {
-    if (id >= r->table.module_count || r->table.module_is_note[id])
+    if (id >= r->table.module_count || r->table.extras[id].is_note)
         return NULL;
     return &r->table.modules[id];
+}
+
+const uint8_t *spool_reader_build_id(const struct spool_reader *r, uint32_t module, size_t *size)
+{
+    *size = module < r->table.module_count ? r->table.extras[module].build_id_size : 0;
+    return *size > 0 ? r->table.extras[module].build_id : NULL;
 }
 
 bool spool_reader_annotation(const struct spool_reader *r, uint32_t id,
                              struct spool_annotation *out)
 {
-    return id < r->table.module_count && r->table.module_is_note[id] &&
+    return id < r->table.module_count && r->table.extras[id].is_note &&
            spoolint_annotation_parse(&r->table.modules[id], out);
 }
 

@@ -73,7 +73,7 @@ void spoolint_table_free(struct table *t)
     }
     free(t->classes);
     free(t->modules);
-    free(t->module_is_note);
+    free(t->extras);
     free(t->frames);
     free(t->stacks);
     free(t->depths);
@@ -176,6 +176,22 @@ static bool keep_strings(struct table *t, struct spool_module *m)
     return true;
 }
 
+/* Takes the build id that a note has of a module in front of it. */
+static bool keep_build_id(struct table *t, const struct spool_annotation *note)
+{
+    uint64_t about = note->number[0];
+    uint8_t *bytes;
+
+    if (about >= t->module_count || t->extras[about].is_note)
+        return true;
+    bytes = spoolint_arena_alloc(t->arena, note->text_size / 2, 1);
+    if (!bytes)
+        return false;
+    t->extras[about].build_id = bytes;
+    t->extras[about].build_id_size = (uint8_t)spoolint_annotation_bytes(note, bytes);
+    return true;
+}
+
 int spoolint_table_add_module(struct table *t, struct spool_record *rec)
 {
     struct spool_module m = rec->module;
@@ -183,9 +199,11 @@ int spoolint_table_add_module(struct table *t, struct spool_record *rec)
     bool is_note;
 
     if (!GROW(t, t->modules, t->module_capacity, t->module_count) ||
-        !GROW(t, t->module_is_note, t->note_capacity, t->module_count) || !keep_strings(t, &m))
+        !GROW(t, t->extras, t->extra_capacity, t->module_count) || !keep_strings(t, &m))
         return SPOOL_ERR_NOMEM;
     is_note = !m.jit && spoolint_annotation_parse(&m, &note);
+    if (is_note && note.key == SPOOL_NOTE_BUILD_ID && !keep_build_id(t, &note))
+        return SPOOL_ERR_NOMEM;
     if (!is_note) {
         struct module_class *c = make_class(t, m.pid, m.kernel);
 
@@ -194,7 +212,7 @@ int spoolint_table_add_module(struct table *t, struct spool_record *rec)
         c->ids[c->count++] = m.id;
     }
     t->modules[m.id] = m;
-    t->module_is_note[m.id] = is_note;
+    t->extras[m.id] = (struct table_module){.is_note = is_note};
     t->module_count++;
     if (!is_note) {
         rec->module = m;

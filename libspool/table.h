@@ -16,6 +16,13 @@ struct table_frame {
     uint8_t kernel;
 };
 
+/* What is known of a module id beside its record. */
+struct table_module {
+    const uint8_t *build_id; /* the arena's; NULL: not recorded */
+    uint8_t build_id_size;
+    bool is_note; /* the id is an annotation's */
+};
+
 struct table {
     uint32_t version;
     uint32_t module_count;
@@ -29,13 +36,13 @@ struct table {
     uint64_t first_time_ns; /* of the first */
 
     struct spool_module *modules; /* annotations take a slot too ... */
-    uint8_t *module_is_note;      /* ... and are marked here */
+    struct table_module *extras;  /* ... and are marked here */
     struct table_frame *frames;
     struct spool_stack_node *stacks;
     uint32_t *depths;
     struct spool_thread *threads;
     size_t module_capacity, frame_capacity, stack_capacity, depth_capacity, thread_capacity;
-    size_t note_capacity;
+    size_t extra_capacity;
 
     uint64_t hash_seed;
     struct arena *arena;          /* paths and JIT names */

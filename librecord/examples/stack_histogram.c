@@ -188,8 +188,7 @@ static int record(struct histogram *h, struct record_session *s, struct record_c
 /* ---- names ---- */
 
 /* Tells libsym when the capture was made, so that running processes may be asked, and what was mapped. No file is
- * opened before an address in it is asked for. What was recorded just now is what lies at its path, so that build ids
- * are not given: live_top.c does that. */
+ * opened before an address in it is asked for, and none is used whose build id is not the recorded one. */
 static int open_symbols(struct histogram *h)
 {
     struct sym_capture capture;
@@ -228,6 +227,7 @@ static int open_symbols(struct histogram *h)
         module.file_offset = m->file_offset;
         module.kernel = m->kernel;
         module.pid = m->pid;
+        module.build_id = spool_reader_build_id(h->reader, id, &module.build_id_size);
         rc = sym_module_add(h->symbols, &module, &h->handles[id]);
     }
     return rc < 0 ? complain("names", sym_context_error(h->symbols)) : 0;

@@ -50,7 +50,6 @@ struct names {
 };
 
 struct module {
-    uint32_t note;   /* its build id: the id of an annotation + 1; 0: none */
     uint32_t handle; /* libsym's ... */
     bool described;  /* ... from now on */
 };
@@ -133,25 +132,13 @@ static struct function *find_function(struct top *t, const char *name)
     return f;
 }
 
-static size_t parse_hex(const char *text, uint8_t *out, size_t capacity)
-{
-    size_t n = 0;
-    unsigned byte;
-
-    while (n < capacity && sscanf(text + 2 * n, "%2x", &byte) == 1)
-        out[n++] = (uint8_t)byte;
-    return n;
-}
-
 /* Describes a module to libsym when a frame in it is first met: by then its build id has been read. */
 static int describe_module(struct top *t, uint32_t id)
 {
     const struct spool_module *m = spool_reader_module(t->reader, id);
     struct module *module = &t->modules[id];
-    struct spool_annotation note;
     struct sym_module described;
     struct sym_jit_name *names = NULL;
-    uint8_t build_id[64];
     int rc;
 
     if (module->described || !m)
@@ -168,10 +155,7 @@ static int describe_module(struct top *t, uint32_t id)
     described.inode = m->inode;
     described.dev_major = m->dev_major;
     described.dev_minor = m->dev_minor;
-    if (module->note > 0 && spool_reader_annotation(t->reader, module->note - 1, &note)) {
-        described.build_id = build_id;
-        described.build_id_size = parse_hex(note.text, build_id, sizeof build_id);
-    }
+    described.build_id = spool_reader_build_id(t->reader, id, &described.build_id_size);
     described.jit = m->jit; /* generated code, with names in the spool */
     if (m->jit_symbol_count > 0) {
         names = (struct sym_jit_name *)malloc(m->jit_symbol_count * sizeof *names);
@@ -284,22 +268,28 @@ static int count_sample(struct top *t, const struct spool_sample *sample)
     return 0;
 }
 
-/* Reads a note: a module's build id; or the boot, which decides whether running processes and the kernel may be asked. */
-static int take_note(struct top *t, uint32_t id, const struct spool_annotation *note)
+/* Says when the capture was made, and in which boot if that is known: whether running processes and the kernel may be
+ * asked. */
+static int begin_capture(struct top *t, const char *boot_id)
 {
     struct sym_capture capture;
-    const char *blank = strrchr(note->text, ' ');
 
-    if (note->key == SPOOL_NOTE_BUILD_ID && note->number[0] < id)
-        t->modules[note->number[0]].note = id + 1;
-    if (note->key != SPOOL_NOTE_KERNEL || !blank)
-        return 0;
     memset(&capture, 0, sizeof capture);
     capture.size = sizeof capture;
-    capture.boot_id = blank + 1;
-    if (sym_capture_begin(t->symbols, &capture) < 0)
-        return complain("names", sym_context_error(t->symbols));
-    return 0;
+    capture.boot_id = boot_id;
+    capture.start_time_us = spool_reader_header(t->reader)->start_us;
+    capture.has_start_time = capture.start_time_us > 0;
+    return sym_capture_begin(t->symbols, &capture) < 0
+               ? complain("names", sym_context_error(t->symbols))
+               : 0;
+}
+
+/* The boot is the last word of a note that stands in front of the first sample with kernel frames. */
+static int take_note(struct top *t, const struct spool_annotation *note)
+{
+    const char *blank = strrchr(note->text, ' ');
+
+    return note->key == SPOOL_NOTE_KERNEL && blank ? begin_capture(t, blank + 1) : 0;
 }
 
 /* Makes room for the definitions of a batch, reads its notes and counts its samples. */
@@ -320,8 +310,7 @@ static int count_batch(struct top *t, const struct spool_tail_batch *batch)
         return complain("counting", "out of memory");
     /* Not by the batch's ranges: those of the first one are empty, whatever has been defined. */
     for (; t->modules_seen < counts.modules; t->modules_seen++)
-        if (spool_reader_annotation(t->reader, t->modules_seen, &note) &&
-            take_note(t, t->modules_seen, &note) < 0)
+        if (spool_reader_annotation(t->reader, t->modules_seen, &note) && take_note(t, &note) < 0)
             return -1;
     for (size_t i = 0; i < batch->sample_count; i++)
         if (count_sample(t, &batch->samples[i]) < 0)
@@ -494,7 +483,7 @@ int main(int argc, char **argv)
             complain(file ? file : "standard input", spool_reader_error(t.reader));
         else if (sym_context_open(t.symbols, NULL) < 0)
             complain("names", sym_context_error(t.symbols));
-        else
+        else if (begin_capture(&t, NULL) == 0)
             rc = follow(&t, fd, idle_ms, rows);
     }
     for (size_t i = 0; i < t.name_room; i++)

@@ -105,6 +105,13 @@ static void look_at_tables(struct spool_reader *r)
     size_t count;
 
     spool_reader_counts(r, &c);
+    for (uint32_t i = 0; i < c.modules; i++) {
+        size_t size;
+        const uint8_t *build_id = spool_reader_build_id(r, i, &size);
+
+        CHECK((build_id != NULL) == (size > 0) && size <= 64);
+        CHECK(!build_id || spool_reader_module(r, i));
+    }
     CHECK(spool_reader_kernel_addresses(r, &addresses, &count) == 0);
     CHECK(count <= c.frames);
     for (size_t i = 1; i < count; i++)

@@ -1,19 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The program in librecord(3) compiles, records a command, and tells of one that cannot be run.
-set -u
-bad=0
-
-failed() {
-    echo "FAILED: $*"
-    bad=1
-}
+. "$(dirname "$0")/../_manual.sh"
 
 "$BUILD/tests/workload" probe || exit $?
-sed -n '/^#include <errno.h>/,/^\.Ed/p' "$SRC/librecord/librecord.3" | sed '/^\.Ed/d; s/\\e/\\/g' >example.c
-# shellcheck disable=SC2086 # a list of options
-"$CC" $SANITIZE_FLAGS -Wall -Wextra -Wpedantic -Werror -I"$SRC/librecord/include" -o example example.c \
-    "$BUILD/lib/librecord.a" "$BUILD/lib/libspool.a" -lz -lpthread || exit 1
+program librecord/librecord.3 1 >example.c
+build example librecord libspool
 
 # shellcheck disable=SC2016 # for the inner shell
 ./example busy.spool bash -c 'for ((i = 0; i < 300000; i++)); do :; done' 2>messages || failed "exit status $?: $(cat messages)"

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,10 +34,13 @@ static void put_spool(struct bytes *b)
     bytes_hex(b, "53 50 55 4c 53 45 34 00 05 90 4e 01 64 02 0a 05");
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t id = 4 * i;
+        char note[64];
 
         bytes_module(b, 4, id, 7 + (int64_t)i % 20, 0x1000, 0x2000, 0, false, "/opt/lib.so");
         bytes_module(b, 4, id + 1, -1, 0x8000, 0x9000, 0, true, "[kernel.kallsyms]");
-        bytes_note(b, 4, id + 2, "[spool:comm] name");
+        snprintf(note, sizeof note, "[spool:build-id] %u 0123456789abcdef%02x", (unsigned)id,
+                 (unsigned)i);
+        bytes_note(b, 4, id + 2, i % 2 == 0 ? "[spool:comm] name" : note);
         bytes_byte(b, 9);
         bytes_module_fields(b, 4, id + 3, 7, 0x4000, 0x5000, 0, false);
         bytes_text(b, "[jit-1-4000-1000]");
@@ -68,6 +72,16 @@ static void ask(struct spool_reader *r)
     int rc;
 
     spool_reader_counts(r, &c);
+    for (uint32_t m = 0; m < c.modules; m++) {
+        size_t size;
+        const uint8_t *build_id = spool_reader_build_id(r, m, &size);
+
+        /* An odd round notes it two records behind its first module. */
+        assert_int_equal(build_id != NULL, m % 8 == 4 && m + 2 < c.modules);
+        assert_int_equal(size, build_id != NULL ? 9 : 0);
+        if (build_id != NULL)
+            assert_int_equal(build_id[8], m / 4);
+    }
     for (uint32_t f = 0; f < c.frames; f++) {
         struct spool_frame frame;
 

@@ -642,6 +642,97 @@ static struct spool_reader *read_hex(struct bytes *b, const char *header)
     return r;
 }
 
+static void assert_build_id(const struct spool_reader *r, uint32_t module, size_t size,
+                            const void *bytes)
+{
+    size_t found_size = 99;
+    const uint8_t *found = spool_reader_build_id(r, module, &found_size);
+
+    assert_int_equal(found_size, size);
+    assert_int_equal(found != NULL, size > 0);
+    if (size > 0)
+        assert_memory_equal(found, bytes, size);
+}
+
+static void the_latest_build_id_note_of_a_module_counts(void **state)
+{
+    struct bytes b = {0};
+    struct spool_reader *r = spool_reader_new();
+    struct spool_record rec;
+    char longest[160] = "[spool:build-id] 1 ";
+    uint8_t all[64];
+    size_t size;
+    const uint8_t *first;
+
+    (void)state;
+    assert_build_id(r, 0, 0, NULL); /* nothing is open */
+    for (unsigned i = 0; i < sizeof all; i++)
+        sprintf(longest + strlen(longest), "%02X", all[i] = (uint8_t)(i * 7));
+    bytes_header(&b, 4, 0, 0);
+    bytes_module(&b, 4, 0, 7, 0, 16, 0, false, "/a");
+    bytes_module(&b, 4, 1, 7, 32, 48, 0, false, "/b");
+    bytes_note(&b, 4, 2, "[spool:build-id] 0 00ffAb");
+    bytes_note(&b, 4, 3, longest);
+    bytes_note(&b, 4, 4, "[spool:build-id] 0 12"); /* also by an id of another size */
+    bytes_deactivate_process(&b, 7);
+    bytes_note(&b, 4, 5, "[spool:build-id] 0 3456");
+    spool_reader_free(r);
+    r = open_bytes(&b);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(spool_reader_next(r, &rec), 1);
+    assert_build_id(r, 0, 0, NULL);
+    assert_build_id(r, 1, 0, NULL);
+    assert_int_equal(spool_reader_next(r, &rec), 1);
+    assert_build_id(r, 0, 3, "\x00\xff\xab");
+    first = spool_reader_build_id(r, 0, &size);
+    assert_build_id(r, 1, 0, NULL);
+    assert_int_equal(spool_reader_next(r, &rec), 1);
+    assert_build_id(r, 1, 64, all);
+    assert_int_equal(spool_reader_next(r, &rec), 1);
+    assert_build_id(r, 0, 1, "\x12");
+    assert_int_equal(spool_reader_next(r, &rec), 1);
+    assert_int_equal(spool_reader_next(r, &rec), 1);
+    assert_build_id(r, 0, 2, "\x34\x56"); /* its module has been retired, but was sampled */
+    assert_memory_equal(first, "\x00\xff\xab", 3);
+    assert_int_equal(spool_reader_next(r, &rec), 0);
+    assert_build_id(r, 1, 64, all);
+    spool_reader_free(r);
+    bytes_free(&b);
+}
+
+static void what_is_no_note_about_a_module_in_front_of_it_is_no_build_id(void **state)
+{
+    static const char *const notes[] = {
+        "[spool:build-id] 0 abc",         /* half a byte */
+        "[spool:build-id] 0 ",            /* none */
+        "[spool:build-id] 0 ag",          /* no digit */
+        "[spool:build-id] 0",             /* nothing */
+        "[spool:build-id] -1 ab",         /* no number */
+        "[spool:build-id] 4294967295 ab", /* no id */
+        "[spool:build-id] 99 ab",         /* of a module that never comes */
+        "[spool:build-id] 12 ab",         /* ... or comes later */
+        "[spool:build-id] 9 ab",          /* of itself */
+        "[spool:build-id] 9 ab",          /* of a note */
+        "[spool:0-build-id] 0 ab",        /* another key */
+    };
+    struct bytes b = {0};
+    struct spool_reader *r;
+
+    (void)state;
+    bytes_header(&b, 4, 0, 0);
+    bytes_module(&b, 4, 0, 7, 0, 16, 0, false, "/a");
+    for (uint32_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        bytes_note(&b, 4, i + 1, notes[i]);
+    bytes_module(&b, 4, 12, 7, 32, 48, 0, false, "/b");
+    r = open_bytes(&b);
+    read_all(r);
+    for (uint32_t id = 0; id < 14; id++)
+        assert_build_id(r, id, 0, NULL);
+    assert_build_id(r, SPOOL_NO_ID, 0, NULL);
+    spool_reader_free(r);
+    bytes_free(&b);
+}
+
 static void the_timeline_begins_at_the_files_first_sample(void **state)
 {
     static const struct {
@@ -816,6 +907,8 @@ int main(void)
         cmocka_unit_test(a_second_open_is_misuse_and_does_no_harm),
         cmocka_unit_test(what_records_point_to_stays_until_the_reader_is_freed),
         cmocka_unit_test(definitions_are_found_by_id_and_annotations_are_no_modules),
+        cmocka_unit_test(the_latest_build_id_note_of_a_module_counts),
+        cmocka_unit_test(what_is_no_note_about_a_module_in_front_of_it_is_no_build_id),
         cmocka_unit_test(the_timeline_begins_at_the_files_first_sample),
         cmocka_unit_test(the_interval_is_in_nanoseconds_whatever_the_version_stores),
         cmocka_unit_test(wall_time_is_exact_on_both_sides_of_1970),

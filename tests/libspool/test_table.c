@@ -443,8 +443,8 @@ static void annotations_take_ids_and_own_nothing(void **state)
     assert_int_equal(m, 1);
     assert_int_equal(t.module_count, 2);
     assert_int_equal(t.annotation_count, 1);
-    assert_true(t.module_is_note[note]);
-    assert_false(t.module_is_note[m]);
+    assert_true(t.extras[note].is_note);
+    assert_false(t.extras[m].is_note);
     assert_in(&t, f, 7, m, 0);
     spoolint_table_retire_process(&t, 7); /* does not concern it */
     assert_int_equal(t.modules[note].retired_at_frame, SPOOL_NOT_RETIRED);
@@ -566,7 +566,7 @@ static bool search_all(const struct table *t, uint32_t frame, uint32_t limit, in
     for (uint32_t i = limit; i-- > 0;) {
         const struct spool_module *m = &t->modules[i];
 
-        if (t->module_is_note[i] || m->kernel != f->kernel || (!f->kernel && m->pid != pid) ||
+        if (t->extras[i].is_note || m->kernel != f->kernel || (!f->kernel && m->pid != pid) ||
             f->address < m->start || f->address >= m->end || frame >= m->retired_at_frame)
             continue;
         if (f->address - m->start > UINT64_MAX - m->file_offset)

@@ -423,6 +423,7 @@ static void annotations_lie_among_the_modules_and_the_last_one_tells_the_finish(
     struct fixture f = fixture_open();
     struct spool_reader *r = spool_tail_reader(f.tail);
     struct spool_annotation note;
+    size_t size;
 
     (void)state;
     bytes_note(&f.bytes, 4, 2, "[spool:thread] 8 worker");
@@ -439,7 +440,12 @@ static void annotations_lie_among_the_modules_and_the_last_one_tells_the_finish(
     assert_false(spool_reader_annotation(r, 3, &note));
     assert_false(spool_reader_annotation(r, 4, &note));
     assert_false(f.batch.finished);
-    bytes_note(&f.bytes, 4, 4, "[spool:end] 1 2 3");
+    assert_null(spool_reader_build_id(r, 3, &size));
+    bytes_note(&f.bytes, 4, 4, "[spool:build-id] 3 a1b2c3");
+    next_batch(&f);
+    assert_memory_equal(spool_reader_build_id(r, 3, &size), "\xa1\xb2\xc3", 3);
+    assert_int_equal(size, 3);
+    bytes_note(&f.bytes, 4, 5, "[spool:end] 1 2 3");
     next_batch(&f);
     assert_true(f.batch.finished);
     assert_int_equal(poll_tail(&f), 0);

@@ -270,7 +270,6 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
         a->first_ns = a->file_low_ns;
         a->last_ns = a->file_high_ns;
     }
-    notes_finish(&a->notes);
     epochs_finish(&a->epochs);
     return rc;
 }

@@ -54,7 +54,7 @@ uint64_t *hits_count(struct spool_reader *reader, const struct aggregate *a)
     uint64_t *hits;
 
     spool_reader_counts(reader, &counts);
-    unnamed_init(&w.files, reader, &a->notes);
+    unnamed_init(&w.files, reader);
     w.seen = cli_zeroed(counts.stacks, sizeof *w.seen);
     for (size_t i = 0; i < source_count; i++) {
         if (i == 0 || sources[i].pid != w.pid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The annotations of one spool that are not names of processes and threads. */
+/* The annotations of one spool that speak about all of it. */
 #include "notes.h"
 
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 void notes_free(struct notes *n)
 {
     free(n->once);
-    free(n->build_ids);
     memset(n, 0, sizeof *n);
 }
 
@@ -34,23 +33,6 @@ size_t notes_hex(const char *text, size_t size, uint8_t *bytes)
         bytes[i / 2] = (uint8_t)(high << 4 | low);
     }
     return size / 2;
-}
-
-static void take_build_id(struct notes *n, const struct spool_annotation *a)
-{
-    struct build_id_note *b;
-    uint8_t bytes[NOTES_BUILD_ID_MAX];
-    size_t size = notes_hex(a->text, a->text_size, bytes);
-
-    if (size == 0 || a->number[0] > UINT32_MAX)
-        return;
-    n->build_ids =
-        cli_grow(n->build_ids, &n->build_id_capacity, n->build_id_count, sizeof *n->build_ids);
-    b = &n->build_ids[n->build_id_count++];
-    b->module = (uint32_t)a->number[0];
-    b->order = a->module.id;
-    b->size_bytes = (uint8_t)size;
-    memcpy(b->bytes, bytes, size);
 }
 
 static struct note *find_once(const struct notes *n, const char *key, size_t key_size)
@@ -86,9 +68,7 @@ void notes_record(struct notes *n, const struct spool_annotation *a)
     case SPOOL_NOTE_COMM:
     case SPOOL_NOTE_THREAD:
     case SPOOL_NOTE_KSYMBOL:
-        return;
     case SPOOL_NOTE_BUILD_ID:
-        take_build_id(n, a);
         return;
     case SPOOL_NOTE_LOST:
         n->lost = a->number[0];
@@ -102,46 +82,6 @@ void notes_record(struct notes *n, const struct spool_annotation *a)
         break;
     }
     take_once(n, a);
-}
-
-/* By module; of two notes about one module the later stands first. */
-static int compare_build_ids(const void *a, const void *b)
-{
-    const struct build_id_note *x = a, *y = b;
-
-    if (x->module != y->module)
-        return x->module > y->module ? 1 : -1;
-    return (x->order < y->order) - (x->order > y->order);
-}
-
-void notes_finish(struct notes *n)
-{
-    size_t unique = 0;
-
-    if (n->build_id_count > 1)
-        qsort(n->build_ids, n->build_id_count, sizeof *n->build_ids, compare_build_ids);
-    for (size_t i = 0; i < n->build_id_count; i++)
-        if (i == 0 || n->build_ids[i].module != n->build_ids[unique - 1].module)
-            n->build_ids[unique++] = n->build_ids[i];
-    n->build_id_count = unique;
-}
-
-const uint8_t *notes_build_id(const struct notes *n, uint32_t module, size_t *size_bytes)
-{
-    size_t low = 0, high = n->build_id_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (n->build_ids[middle].module < module)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == n->build_id_count || n->build_ids[low].module != module)
-        return NULL;
-    *size_bytes = n->build_ids[low].size_bytes;
-    return n->build_ids[low].bytes;
 }
 
 const char *notes_value(const struct notes *n, const char *key)

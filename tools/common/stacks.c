@@ -122,7 +122,7 @@ static void prepare(struct stacks *s, struct stacks_file *f)
     if (s->how.runs)
         f->cell_nodes = cli_realloc(NULL, f->aggregate.cell_count, sizeof *f->cell_nodes);
     if (s->options->verbose)
-        unnamed_init(&f->misses, f->reader, &f->aggregate.notes);
+        unnamed_init(&f->misses, f->reader);
     f->shaper = (struct shaper){
         .options = &s->options->shape,
         .hooks = {.user = s->hooks.user,

@@ -48,7 +48,6 @@ void symbols_free(struct symbols *s)
     free(s->module_hits);
     packed_ids_free(s->packed_ids);
     free(s->needed);
-    free(s->build_id_note);
     free(s);
 }
 
@@ -156,10 +155,6 @@ static void grow_handles(struct symbols *s)
     s->handles = cli_realloc(s->handles, s->handle_count, sizeof *s->handles);
     for (size_t i = from; i < s->handle_count; i++)
         s->handles[i] = SYM_NO_MODULE;
-    if (!s->early)
-        return;
-    s->build_id_note =
-        cli_extend(s->build_id_note, from, s->handle_count, sizeof *s->build_id_note);
 }
 
 int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
@@ -180,7 +175,6 @@ void symbols_begin_early(struct symbols *s, const struct tool_input *in, const s
     s->early = true;
     s->capture_begun = s->kernel_loaded = s->kernel_whole = false;
     s->needed_count = s->not_needed = s->loaded_ksymbols = 0;
-    s->build_id_notes_seen = 0;
 }
 
 uint32_t symbols_generation(const struct symbols *s)
@@ -189,23 +183,6 @@ uint32_t symbols_generation(const struct symbols *s)
 }
 
 /* ---- frames ---- */
-
-/* Notes in the order of the file, as they are before notes_finish. */
-static const uint8_t *find_early_build_id(struct symbols *s, uint32_t module, size_t *size_bytes)
-{
-    const struct notes *notes = &s->aggregate->notes;
-
-    for (; s->build_id_notes_seen < notes->build_id_count; s->build_id_notes_seen++) {
-        uint32_t about = notes->build_ids[s->build_id_notes_seen].module;
-
-        if (about < s->handle_count)
-            s->build_id_note[about] = (uint32_t)s->build_id_notes_seen + 1;
-    }
-    if (s->build_id_note[module] == 0)
-        return NULL;
-    *size_bytes = notes->build_ids[s->build_id_note[module] - 1].size_bytes;
-    return notes->build_ids[s->build_id_note[module] - 1].bytes;
-}
 
 /* A file that hardly any sample hit is not worth a download: fewer than 100 of them, and fewer than 1 %. */
 static bool is_rare(const struct symbols *s, uint32_t module)
@@ -235,8 +212,7 @@ static int describe(struct symbols *s, const struct spool_module *m, uint32_t *h
     };
     int rc;
 
-    module.build_id = s->early ? find_early_build_id(s, m->id, &module.build_id_size)
-                               : notes_build_id(&s->aggregate->notes, m->id, &module.build_id_size);
+    module.build_id = spool_reader_build_id(s->reader, m->id, &module.build_id_size);
     if (!module.build_id && !m->kernel && !m->jit) {
         const struct packed_id *packed = packed_ids_find(s->packed_ids, m->id);
 

@@ -34,8 +34,6 @@ struct symbols {
     size_t not_needed;      /* how often other addresses were asked for since */
     size_t loaded_ksymbols; /* of the epochs' events */
     unsigned ksymbol_loads, needed_loads;
-    uint32_t *build_id_note; /* by module id: index + 1 of its latest note */
-    size_t build_id_notes_seen;
 };
 
 /* A word of a note (NULL: there is none); false also when it is "-", which stands for what was not known. */

@@ -24,7 +24,7 @@ static bool is_generated(const struct spool_module *m)
     return !m->kernel && sym_is_anonymous_path(m->path, m->path_size);
 }
 
-void unnamed_init(struct misses *m, struct spool_reader *reader, const struct notes *notes)
+void unnamed_init(struct misses *m, struct spool_reader *reader)
 {
     struct spool_counts counts;
     struct misses_module *modules;
@@ -39,7 +39,7 @@ void unnamed_init(struct misses *m, struct spool_reader *reader, const struct no
             continue;
         key->path = module->path;
         key->path_size = module->path_size;
-        key->build_id = notes_build_id(notes, id, &key->build_id_size);
+        key->build_id = spool_reader_build_id(reader, id, &key->build_id_size);
         key->pid = is_generated(module) ? module->pid : 0;
         key->kernel = module->kernel;
         key->jit = module->jit;

@@ -4,13 +4,12 @@
 #define TOOLS_UNNAMED_H
 
 #include "misses.h"
-#include "notes.h"
 #include "symbols.h"
 #include "text.h"
 
 /* Begins counting for an input that was read to its end: modules of one path and build id are one place. Ends the tool
  * without memory. */
-void unnamed_init(struct misses *m, struct spool_reader *reader, const struct notes *notes);
+void unnamed_init(struct misses *m, struct spool_reader *reader);
 
 /* Appends a "no symbols" line for each place that was charged, most samples first, then what is not verified. symbols
  * is still at this input. */

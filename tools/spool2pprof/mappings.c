@@ -144,9 +144,8 @@ static uint32_t make_module(struct mappings *m, const struct spool_module *modul
         .size = (module->end - module->start + 0xfff) & ~UINT64_C(0xfff),
     };
     size_t size = 0;
-    const uint8_t *build_id = mapping.symbolizable
-                                  ? notes_build_id(&m->input->aggregate->notes, module->id, &size)
-                                  : NULL;
+    const uint8_t *build_id =
+        mapping.symbolizable ? spool_reader_build_id(m->input->reader, module->id, &size) : NULL;
 
     if (build_id) {
         mapping.build_id = build_id_text(m, build_id, size);

@@ -64,7 +64,7 @@ int shaped_run(struct shaped_input *s, const struct tool_input *in, const struct
         return -1;
     spool_reader_counts(in->reader, &counts);
     if (o->verbose)
-        unnamed_init(&s->misses, in->reader, &a->notes);
+        unnamed_init(&s->misses, in->reader);
     s->shaper = (struct shaper){.options = &o->shape,
                                 .hooks = {.user = user, .label = label},
                                 .tree = &s->tree,

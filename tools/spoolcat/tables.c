@@ -87,11 +87,11 @@ void print_name(struct tool_output *out, const char *name, size_t size)
 /* ---- modules --------------------------------------------------------------------------------- */
 
 /* In hex, as *hex; NULL when it is unknown. */
-static const char *build_id_of(const struct notes *notes, uint32_t module,
+static const char *build_id_of(const struct spool_reader *reader, uint32_t module,
                                char hex[2 * NOTES_BUILD_ID_MAX + 1])
 {
     size_t size;
-    const uint8_t *bytes = notes_build_id(notes, module, &size);
+    const uint8_t *bytes = spool_reader_build_id(reader, module, &size);
 
     if (bytes != NULL)
         text_write_hex(hex, bytes, size);
@@ -99,10 +99,10 @@ static const char *build_id_of(const struct notes *notes, uint32_t module,
 }
 
 static void module_json(struct tool_output *out, const struct spool_module *m, bool has_pid,
-                        const struct notes *notes, uint64_t samples)
+                        const struct spool_reader *reader, uint64_t samples)
 {
     char hex[2 * NOTES_BUILD_ID_MAX + 1];
-    const char *build_id = build_id_of(notes, m->id, hex);
+    const char *build_id = build_id_of(reader, m->id, hex);
     struct json_writer w;
 
     json_start(&w, out);
@@ -128,10 +128,10 @@ static void module_json(struct tool_output *out, const struct spool_module *m, b
 }
 
 static void module_text(struct tool_output *out, const struct spool_module *m, bool has_pid,
-                        const struct notes *notes, uint64_t samples)
+                        const struct spool_reader *reader, uint64_t samples)
 {
     char hex[2 * NOTES_BUILD_ID_MAX + 1];
-    const char *build_id = build_id_of(notes, m->id, hex);
+    const char *build_id = build_id_of(reader, m->id, hex);
     struct text_buffer path = {0};
     char pid[16] = "-", retired[24] = "-";
 
@@ -173,9 +173,9 @@ enum input_end modules_print(struct tool_input *in, const struct tool_options *o
             continue;
         has_pid = !m->kernel || version < 4;
         if (view->json)
-            module_json(out, m, has_pid, &a.notes, use.module_samples[id]);
+            module_json(out, m, has_pid, in->reader, use.module_samples[id]);
         else
-            module_text(out, m, has_pid, &a.notes, use.module_samples[id]);
+            module_text(out, m, has_pid, in->reader, use.module_samples[id]);
     }
     stack_use_free(&use);
     aggregate_free(&a);

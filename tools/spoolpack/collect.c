@@ -295,7 +295,7 @@ static int compare_modules(const void *a, const void *b)
 }
 
 /* Lists the modules that were hit, those of one file behind each other. NULL after an error message. */
-static struct module_hits *list_modules(struct walk *w, const struct aggregate *a, size_t *count)
+static struct module_hits *list_modules(struct walk *w, size_t *count)
 {
     const struct hit *at = w->file_hits.items, *end = at + w->file_hits.count;
     struct module_hits *list = NULL;
@@ -315,7 +315,7 @@ static struct module_hits *list_modules(struct walk *w, const struct aggregate *
         while (at < end && at->module_id == m->module_id)
             at++;
         m->end = at;
-        rc = module_key_find(keys, spool_reader_module(w->reader, m->module_id), &a->notes,
+        rc = module_key_find(keys, spool_reader_module(w->reader, m->module_id), w->reader,
                              &m->file);
     }
     module_keys_free(keys);
@@ -395,7 +395,7 @@ static int make_files(struct walk *w, const struct aggregate *a)
 {
     struct collected *c = w->out;
     size_t count;
-    struct module_hits *modules = list_modules(w, a, &count);
+    struct module_hits *modules = list_modules(w, &count);
     uint64_t *samples;
     int rc = 0;
 

@@ -96,12 +96,12 @@ static int find_hash(struct module_keys *k, uint32_t handle, struct collected_fi
 }
 
 int module_key_find(struct module_keys *k, const struct spool_module *module,
-                    const struct notes *notes, struct collected_file *out)
+                    const struct spool_reader *reader, struct collected_file *out)
 {
     struct sym_context *context = symbols_context(k->symbols);
     struct sym_identity identity;
     size_t size;
-    const uint8_t *recorded = notes_build_id(notes, module->id, &size);
+    const uint8_t *recorded = spool_reader_build_id(reader, module->id, &size);
 
     out->path = module->path;
     out->path_size = module->path_size;

@@ -13,6 +13,6 @@ void module_keys_free(struct module_keys *k);
 /* Fills in path, build_id, key, hashed, unverified and handle of *out. The file is looked for only when no build id was
  * recorded. 0, or -1 after an error message. */
 int module_key_find(struct module_keys *k, const struct spool_module *module,
-                    const struct notes *notes, struct collected_file *out);
+                    const struct spool_reader *reader, struct collected_file *out);
 
 #endif

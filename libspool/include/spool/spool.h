@@ -195,7 +195,8 @@ enum spool_note_key {
     SPOOL_NOTE_OTHER = 0,
     SPOOL_NOTE_COMM,   /* text: process name */
     SPOOL_NOTE_THREAD, /* number[0]: thread id; text: its name */
-    SPOOL_NOTE_BUILD_ID, /* number[0]: module id; text: lower- or upper-case hex, an even number of digits */
+    SPOOL_NOTE_BUILD_ID, /* number[0]: module id; text: lower- or upper-case hex, an even number of digits;
+                            spool_reader_build_id has the latest as bytes */
     SPOOL_NOTE_CMDLINE, /* text */
     SPOOL_NOTE_HOST,    /* text: sysname release machine nodename */
     SPOOL_NOTE_KERNEL,  /* text: RELEASE BUILD_ID BOOT_ID */
@@ -332,6 +333,12 @@ void spool_reader_counts(const struct spool_reader *r, struct spool_counts *out)
 /* A module by id. NULL when the id is not defined or belongs to an annotation. Valid until the next call
  * of spool_reader_next (the table may move); what it points to until spool_reader_free. */
 const struct spool_module *spool_reader_module(const struct spool_reader *r, uint32_t id);
+
+/* The build id of a module as bytes, 1 to 64 of them: what the latest build-id annotation so far says of it. Recorders
+ * write it when a frame of the module is first sampled, so that it comes after the module, and perhaps never. NULL and
+ * *size 0: none was recorded so far, or the id is not a module's. Valid until spool_reader_free. It goes into
+ * sym_module.build_id and .build_id_size (spool/sym.h) as it is. */
+const uint8_t *spool_reader_build_id(const struct spool_reader *r, uint32_t module, size_t *size);
 
 /* The annotation that took a module id: true and *out filled; false when the id is not an annotation's. What
  * *out points to is valid until spool_reader_free. */

@@ -5,7 +5,8 @@
  * A context holds options, the files it has opened and every answer it has given. The caller
  * describes modules (a path, a file offset, perhaps a build id) and asks for one frame at a time;
  * the answer is a chain, innermost first, whose last entry is the physical function. libsym knows
- * nothing of spools.
+ * nothing of spools; what of a spool goes where is told in libsym(3), NAMING THE FRAMES OF A SPOOL,
+ * with a program.
  *
  * Order in which a name is looked for: recorded JIT names, the perf map of the process (only for
  * memory that no file stands behind), ELF symbols and DWARF, kernel symbols; else the frame stays
