@@ -2,6 +2,7 @@
 /* The command line of spoolpack. */
 #include <string.h>
 
+#include "archive_name.h"
 #include "check.h"
 #include "cli.h"
 #include "list.h"
@@ -12,6 +13,7 @@
 
 enum {
     OPTION_LEVEL = 1,
+    OPTION_FORCE,
     OPTION_CHECK,
     OPTION_LIST,
     OPTION_PRUNE,
@@ -22,6 +24,7 @@ enum {
 
 struct own_options {
     enum manifest_level level;
+    bool force;
     int mode; /* OPTION_CHECK, LIST or PRUNE; 0: packing */
     bool json;
     bool dry_run;
@@ -35,6 +38,7 @@ static const struct cli_option own_options[] = {
      .kind = CLI_KIND_WORD,
      .words = "names|lines|full",
      .help = "what is packed (default lines)"},
+    {.id = OPTION_FORCE, .name = "force", .help = "replace FILE.tar.gz if it exists"},
     {.name = "", .help = "Looking after stores, with stores in place of spools"},
     {.id = OPTION_CHECK,
      .name = "check",
@@ -83,6 +87,9 @@ static void handle(const struct cli_arg *arg, struct tool_options *options, void
     case OPTION_LEVEL:
         o->level = (enum manifest_level)(MANIFEST_NAMES + arg->word);
         break;
+    case OPTION_FORCE:
+        o->force = true;
+        break;
     case OPTION_CHECK:
     case OPTION_LIST:
     case OPTION_PRUNE:
@@ -109,10 +116,12 @@ static void need_mode(const struct own_options *o, const char *name, int mode, c
         cli_usage("--%s goes with %s", name, shown);
 }
 
-static void check_packing(const struct tool_options *options)
+static void check_packing(const struct tool_options *options, bool force)
 {
     if (options->output == NULL)
         cli_usage("where to? -o DIR is a store, -o FILE.tar.gz one file");
+    if (force && (!archive_name_is_tar(options->output) || strcmp(options->output, "-") == 0))
+        cli_usage("--force goes with -o FILE.tar.gz");
 }
 
 static void check_mode(const struct tool_options *options, const struct own_options *o)
@@ -124,6 +133,8 @@ static void check_mode(const struct tool_options *options, const struct own_opti
 
     if (given == NULL)
         given = cli_shown("level");
+    if (given == NULL)
+        given = cli_shown("force");
     if (given == NULL && o->mode != OPTION_LIST)
         given = cli_shown("output");
     if (given != NULL)
@@ -145,7 +156,7 @@ static void check(const struct tool_options *options, void *own)
     if (o->dry_run && options->quiet)
         cli_usage("--dry-run and --quiet contradict each other");
     if (o->mode == 0)
-        check_packing(options);
+        check_packing(options, o->force);
     else
         check_mode(options, o);
 }
@@ -208,7 +219,7 @@ int main(int argc, char **argv)
 
     cli_parse(&tool, argc, argv, &options, &own);
     if (own.mode == 0)
-        rc = pack_run(&options, own.level);
+        rc = pack_run(&options, own.level, own.force);
     else if (own.mode == OPTION_LIST)
         rc = list(&options, own.json);
     else

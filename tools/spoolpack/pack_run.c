@@ -8,8 +8,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
+#include "archive_name.h"
 #include "archive_open.h"
 #include "capture_id.h"
 #include "cli.h"
@@ -287,11 +289,26 @@ static int pack_inputs(const struct packing *shared)
     return rc;
 }
 
-int pack_run(const struct tool_options *options, enum manifest_level level)
+/* A folder only gains by a pack, but a new tar file may have less than the one before: what it named may be gone by
+ * now. */
+static int check_replaced(const char *output)
+{
+    struct stat found;
+
+    if (!archive_name_is_tar(output) || strcmp(output, "-") == 0 || stat(output, &found) != 0 ||
+        !S_ISREG(found.st_mode))
+        return 0;
+    cli_error("%s: exists: -o FILE names another, --force replaces it", output);
+    return -1;
+}
+
+int pack_run(const struct tool_options *options, enum manifest_level level, bool replace)
 {
     struct packing shared = {.options = options, .level = level};
-    int rc = symbols_check_folders(&options->symbols);
+    int rc = replace ? 0 : check_replaced(options->output);
 
+    if (rc == 0)
+        rc = symbols_check_folders(&options->symbols);
     if (rc == 0)
         shared.symbols = symbols_new(&options->symbols, &options->shape);
     if (shared.symbols)

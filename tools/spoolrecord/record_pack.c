@@ -77,7 +77,7 @@ static int check_parent(const char *output)
     return rc;
 }
 
-int record_pack_check(const char *output)
+int record_pack_check(const char *output, bool force)
 {
     bool tar = archive_name_is_tar(output);
     struct stat status;
@@ -96,7 +96,8 @@ int record_pack_check(const char *output)
     if (!tar && !S_ISDIR(status.st_mode))
         return refuse(output, "is there and is no folder (" ARCHIVE_NAME_RULE ")");
     if (S_ISREG(status.st_mode))
-        return check_parent(output);
+        return force ? check_parent(output)
+                     : refuse(output, "exists: --pack names another, --force replaces it");
     if (faccessat(AT_FDCWD, output, tar ? W_OK : W_OK | X_OK, AT_EACCESS) != 0)
         return refuse(output, strerror(errno));
     return 0;
@@ -139,7 +140,7 @@ static int wait_for(pid_t pid, int *status)
 
 int record_pack_run(const struct record_pack *pack)
 {
-    const char *args[8] = {"spoolpack"};
+    const char *args[9] = {"spoolpack"};
     sigset_t all, before;
     size_t count = 1;
     pid_t pid = 0;
@@ -149,6 +150,9 @@ int record_pack_run(const struct record_pack *pack)
         args[count++] = "-q";
     if (pack->verbose)
         args[count++] = "-v";
+    /* Elsewhere there is nothing to replace, and it would be a usage error. */
+    if (pack->force && archive_name_is_tar(pack->output) && strcmp(pack->output, "-") != 0)
+        args[count++] = "--force";
     args[count++] = "-o";
     args[count++] = pack->output;
     args[count++] = "--";

@@ -9,13 +9,14 @@
 char *record_pack_find(void);
 
 /* Whether spoolpack will be able to make or fill what --pack names: nobody is to learn that it is not when the
- * recording is over. 0, or -1 after an error message. */
-int record_pack_check(const char *output);
+ * recording is over. A tar file that is there is refused unless `force`. 0, or -1 after an error message. */
+int record_pack_check(const char *output, bool force);
 
 struct record_pack {
     const char *spoolpack; /* its path */
     const char *spool;
     const char *output; /* as of --pack: a folder, or a file */
+    bool force;         /* replaces a file */
     bool quiet, verbose;
 };
 

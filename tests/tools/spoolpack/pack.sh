@@ -309,6 +309,17 @@ run 1 "$spoolpack" -o file cap.spool
 equal err 'spoolpack: file: is there and is no folder (the name of an archive in one file ends in .tar.gz, .tgz or .tar)'
 run 1 "$spoolpack" -o none/store cap.spool
 equal err 'spoolpack: none/store: making the folder failed: No such file or directory'
+cp a.tar.gz before.tar.gz
+for name in a.tar.gz link.tgz; do
+    ln -sf a.tar.gz link.tgz
+    run 1 "$spoolpack" -q "${nowhere[@]}" -o $name cap.spool
+    equal err "spoolpack: $name: exists: -o FILE names another, --force replaces it"
+    same before.tar.gz a.tar.gz
+done
+run 0 "$spoolpack" -q "${nowhere[@]}" --force -o a.tar.gz cap.spool
+! cmp -s before.tar.gz a.tar.gz || die "--force replaces nothing"
+run 0 "$spoolpack" -q --force "${files[@]}" -o absent.tar.gz cap.spool
+run 0 "$spoolpack" --check -q absent.tar.gz
 mkdir dir.tar
 run 1 "$spoolpack" -o dir.tar cap.spool
 equal err 'spoolpack: dir.tar: is a directory'

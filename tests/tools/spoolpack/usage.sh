@@ -35,6 +35,9 @@ usage "--salvage is about packing, --check about what was packed" --check --salv
 usage "--level is about packing, --prune about what was packed" --prune --level=full store
 usage "--output is about packing, --check about what was packed" --check -o x store
 usage '--dry-run and --quiet contradict each other' --prune --dry-run -q store
+usage "--force goes with -o FILE.tar.gz" --force -o store in
+usage "--force goes with -o FILE.tar.gz" --force -o - in
+usage "--force is about packing, --prune about what was packed" --prune --force store
 usage "unknown option '--gzip'" --gzip -o store in
 usage "in: input and output are the same file" -o in in
 [ ! -e store ] && [ ! -e a ] || die "a store after a usage error"

@@ -23,11 +23,13 @@ PATH=$PWD/other:$plain run 6 bin/spoolrecord --summary=none --pack symbols sh -c
 equal out 'packs -o symbols -- profile.spool
 finish'
 PATH=$PWD/other:$plain run 0 bin/spoolrecord --force -q --pack all.tar.gz true
-has out '^packs -q -o all\.tar\.gz -- profile\.spool$'
+has out '^packs -q --force -o all\.tar\.gz -- profile\.spool$'
+PATH=$PWD/other:$plain run 0 bin/spoolrecord -o other.spool -q --pack all.tar.gz true
+has out '^packs -q -o all\.tar\.gz -- other\.spool$'
 sed 's/packs/beside packs/' other/spoolpack >bin/spoolpack
 chmod +x bin/spoolpack
 PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack symbols true
-has out '^beside packs '
+has out '^beside packs -q -o symbols '
 
 # Where nothing can be packed, nothing is recorded.
 echo >file
@@ -45,6 +47,12 @@ refused folder.tar 'is a directory'
 refused no/new 'no/: No such file or directory'
 refused no/new.tgz 'no/: No such file or directory'
 refused file/new 'Not a directory'
+echo >there.tgz
+run 125 bin/spoolrecord -q -o new.spool --pack there.tgz touch ran
+equal err 'spoolrecord: --pack there.tgz: exists: --pack names another, --force replaces it'
+gone ran new.spool
+PATH=$PWD/other:$plain run 0 bin/spoolrecord -q --force --pack there.tgz true
+has out '^beside packs -q --force -o there\.tgz -- '
 if [ "$(id -u)" != 0 ]; then
     chmod a-w closed
     refused closed 'Permission denied'
