@@ -63,6 +63,15 @@ equal err 'spoolrecord: it went wrong'
 
 # Children that are left behind end nothing.
 FAKE_CHILDREN=1 run 5 "$fake" --force sh -c 'exit 5'
+# So do the help and the version that nobody gets.
+for option in --help --version --completion=bash; do
+    status=0
+    "$fake" $option >/dev/full 2>err || status=$?
+    [ $status = 125 ] || die "$option to a full device: status $status"
+    "$fake" $option >&- 2>err && die "$option to a closed output: status 0" || status=$?
+    [ $status = 125 ] || die "$option to a closed output: status $status"
+done
+
 has err '^spoolrecord: 1 child of the command still runs and is recorded no longer$'
 FAKE_CHILDREN=3 run 0 "$fake" --force true
 has err '^spoolrecord: 3 children of the command still run and are recorded no longer$'
