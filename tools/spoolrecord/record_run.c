@@ -142,13 +142,13 @@ static int attach_processes(struct run *r)
     int rc;
 
     for (size_t i = 0; i < r->o->pids.count; i++) {
-        pid_t pid = (pid_t)r->o->pids.items[i];
-
-        if (pid == getpid()) { /* it would stop itself to look at itself */
-            cli_error("process %d is spoolrecord itself", (int)pid);
+        if ((pid_t)r->o->pids.items[i] == getpid()) { /* it would stop itself to look at itself */
+            cli_error("process %d is spoolrecord itself", (int)getpid());
             return STATUS_FAILED;
         }
-        rc = record_session_attach(r->session, pid, flags);
+    }
+    for (size_t i = 0; i < r->o->pids.count; i++) {
+        rc = record_session_attach(r->session, (pid_t)r->o->pids.items[i], flags);
         if (rc < 0) {
             fail(r, rc);
             return STATUS_FAILED;

@@ -47,6 +47,8 @@ run 125 "$fake" -p $$,2147483647
 equal err 'spoolrecord: process 2147483647 does not exist'
 run 125 sh -c 'exec "$0" -p $$' "$fake"
 has err '^spoolrecord: process [0-9]+ is spoolrecord itself$'
+FAKE_ATTACH='-20 attached first' run 125 sh -c 'exec "$0" -p 1,$$' "$fake"
+has err '^spoolrecord: process [0-9]+ is spoolrecord itself$'
 gone profile.spool
 sh -c 'sleep 1; exit 3' &
 run 0 "$fake" -p $!
