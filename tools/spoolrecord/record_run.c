@@ -70,7 +70,7 @@ static int find_spoolpack(struct run *r)
         return 0;
     r->spoolpack = record_pack_find();
     if (r->spoolpack != NULL)
-        return record_pack_check(r->o->pack, r->o->force) == 0 ? 0 : STATUS_FAILED;
+        return record_pack_check(r->o->pack, r->o->output, r->o->force) == 0 ? 0 : STATUS_FAILED;
     cli_error("--pack needs spoolpack, which is not installed");
     return STATUS_FAILED;
 }
