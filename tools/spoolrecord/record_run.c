@@ -288,7 +288,7 @@ static void finish(struct run *r)
     rc = record_session_finish(r->session);
     if (rc < 0)
         fail(r, rc);
-    error = record_output_close(&r->output);
+    error = r->failed ? record_output_give_up(&r->output) : record_output_close(&r->output);
     if (error != 0)
         fail(r, RECORD_ERR_IO);
 }

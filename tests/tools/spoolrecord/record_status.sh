@@ -63,8 +63,6 @@ has profile.spool '^finish$'
 FAKE_FINISH='-2 it went wrong' run 125 "$fake" --force -q true
 equal err 'spoolrecord: it went wrong'
 
-# Children that are left behind end nothing.
-FAKE_CHILDREN=1 run 5 "$fake" --force sh -c 'exit 5'
 # So do the help and the version that nobody gets.
 for option in --help --version --completion=bash; do
     status=0
@@ -74,6 +72,8 @@ for option in --help --version --completion=bash; do
     [ $status = 125 ] || die "$option to a closed output: status $status"
 done
 
+# Children that are left behind end nothing.
+FAKE_CHILDREN=1 run 5 "$fake" --force sh -c 'exit 5'
 has err '^spoolrecord: 1 child of the command still runs and is recorded no longer$'
 FAKE_CHILDREN=3 run 0 "$fake" --force true
 has err '^spoolrecord: 3 children of the command still run and are recorded no longer$'
