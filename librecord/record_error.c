@@ -22,6 +22,7 @@ static const struct {
     {RECORD_ERR_UNSUPPORTED, "RECORD_ERR_UNSUPPORTED", "not supported here"},
     {RECORD_ERR_NO_PROCESS, "RECORD_ERR_NO_PROCESS", "there is no such process"},
     {RECORD_ERR_COMMAND, "RECORD_ERR_COMMAND", "the command cannot be run"},
+    {RECORD_ERR_INTERRUPTED, "RECORD_ERR_INTERRUPTED", "interrupted by a signal"},
 };
 
 #define ERROR_COUNT (sizeof errors / sizeof errors[0])

@@ -148,6 +148,10 @@ static int attach_processes(struct run *r)
         }
     }
     for (size_t i = 0; i < r->o->pids.count; i++) {
+        if (record_signals_caught()) {
+            cli_error("interrupted before the recording began");
+            return STATUS_FAILED;
+        }
         rc = record_session_attach(r->session, (pid_t)r->o->pids.items[i], flags);
         if (rc < 0) {
             fail(r, rc);
