@@ -104,6 +104,8 @@ static bool take_pid(const char **at, pid_t *pid)
     return false;
 }
 
+#define KERNEL_THREAD 0x00200000u /* PF_KTHREAD of the kernel's task flags */
+
 int recordint_procfs_parse_stat(const char *text, struct procfs_stat *out)
 {
     const char *at = strrchr(text, ')'); /* what follows holds no further one */
@@ -119,6 +121,8 @@ int recordint_procfs_parse_stat(const char *text, struct procfs_stat *out)
         if (at == NULL)
             return EBADMSG;
         at++;
+        if (field == 9)
+            out->kernel = (strtoull(at, NULL, 10) & KERNEL_THREAD) != 0;
         if (field == 20)
             out->threads = strtoull(at, NULL, 10);
     }

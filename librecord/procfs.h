@@ -18,6 +18,7 @@ int recordint_procfs_read(const char *path, size_t limit, char **text, size_t *s
 struct procfs_stat {
     char state; /* 'R', 'S', 'T' stopped, 't' traced, 'Z' zombie ... */
     pid_t parent;
+    bool kernel;          /* a thread of the kernel: no user code, and no signal stops it */
     uint64_t threads;     /* of the process, its first one included as long as it was not reaped */
     uint64_t start_ticks; /* since boot: with the pid this names a process */
 };

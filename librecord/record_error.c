@@ -24,6 +24,7 @@ static const struct {
      "this kernel or machine does not support it"},
     {RECORD_ERR_NO_PROCESS, "RECORD_ERR_NO_PROCESS", "there is no such process"},
     {RECORD_ERR_COMMAND, "RECORD_ERR_COMMAND", "the command cannot be run"},
+    {RECORD_ERR_INTERRUPTED, "RECORD_ERR_INTERRUPTED", "interrupted by a signal"},
 };
 
 #define ERROR_COUNT (sizeof errors / sizeof errors[0])

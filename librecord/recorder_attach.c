@@ -14,7 +14,9 @@
 #include "procfs.h"
 #include "session.h"
 
+/* For all that do not stop together; when it is used up, each has a moment. */
 #define STOP_TIMEOUT_MS 1000
+#define STOP_MOMENT_MS 5
 /* Passes over /proc/PID/task until two agree; a process that makes threads faster is left to FORK records. */
 #define THREAD_PASSES 20
 
@@ -183,6 +185,11 @@ struct held {
 struct held_list {
     struct held *items;
     size_t count, capacity;
+    const sigset_t *signals; /* blocked by the caller */
+    int left_ms;             /* of STOP_TIMEOUT_MS */
+    size_t unstopped;        /* which run while we attach ... */
+    pid_t unstopped_pid;     /* ... the first of them, and why */
+    int unstopped_why;
 };
 
 static bool is_held(const struct held_list *list, pid_t pid)
@@ -218,10 +225,26 @@ static int other_user(struct record_session *s, pid_t pid)
                                (int)pid);
 }
 
-static int stop(struct record_session *s, struct held *h)
+/* Threads of the kernel take no signals and make no user mappings or threads. */
+static int accept_kernel_thread(struct record_session *s, pid_t pid)
+{
+    if (kill(pid, 0) != 0 && errno == EPERM)
+        return other_user(s, pid);
+    if (!s->kernel_threads_told && !s->options.kernel)
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "process %d is a kernel thread: without kernel frames there are no samples "
+                      "of kernel threads",
+                      (int)pid);
+    s->kernel_threads_told = true;
+    return 0;
+}
+
+static int stop(struct record_session *s, struct held_list *list, struct held *h)
 {
     bool was_stopped = false;
-    int system = recordint_procfs_stop(h->pid, STOP_TIMEOUT_MS, &was_stopped);
+    uint64_t begun_ns = recordint_now_ns(), took_ms;
+    int limit_ms = list->left_ms > STOP_MOMENT_MS ? list->left_ms : STOP_MOMENT_MS;
+    int system = recordint_procfs_stop(h->pid, limit_ms, &was_stopped);
 
     if (system == ESRCH)
         return no_process(s, h->pid);
@@ -229,12 +252,46 @@ static int stop(struct record_session *s, struct held *h)
         return other_user(s, h->pid);
     if (system == ENOMEM)
         return recordint_out_of_memory(s);
-    if (system != 0)
-        recordint_log(s, RECORD_LOG_WARNING,
-                      "process %d cannot be stopped (%s): attaching while it runs", (int)h->pid,
-                      system == ETIMEDOUT ? "it takes too long" : strerror(system));
+    if (system != 0) {
+        took_ms = (recordint_now_ns() - begun_ns) / 1000000;
+        list->left_ms -= took_ms < (uint64_t)list->left_ms ? (int)took_ms : list->left_ms;
+        if (list->unstopped++ == 0) {
+            list->unstopped_pid = h->pid;
+            list->unstopped_why = system;
+        }
+    }
     h->stopped = system == 0;
     h->resume = h->stopped && !was_stopped;
+    return 0;
+}
+
+static void tell_unstopped(struct record_session *s, const struct held_list *list)
+{
+    if (list->unstopped == 1)
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "process %d cannot be stopped (%s): attaching while it runs",
+                      (int)list->unstopped_pid, strerror(list->unstopped_why));
+    else if (list->unstopped > 1)
+        recordint_log(s, RECORD_LOG_WARNING,
+                      "%zu processes cannot be stopped (process %d: %s): attaching while they run",
+                      list->unstopped, (int)list->unstopped_pid, strerror(list->unstopped_why));
+}
+
+/* Whether a signal waits that ends programs, for many processes take their time. 0 or an error. */
+static int check_signals(struct record_session *s, const struct held_list *list)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    struct sigaction action;
+    sigset_t pending;
+
+    if (sigpending(&pending) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        /* What is ignored waits, too, while it is blocked. */
+        if (sigismember(&pending, ends[i]) == 1 && sigismember(list->signals, ends[i]) == 0 &&
+            sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            return recordint_error_set(&s->error, RECORD_ERR_INTERRUPTED, EINTR,
+                                       "interrupted while attaching (signal %d)", ends[i]);
     return 0;
 }
 
@@ -259,8 +316,10 @@ static int hold(struct record_session *s, struct held_list *list, pid_t pid, uns
     if (rc != 0)
         return not_told(s, pid, "state", rc);
     h.start_ticks = stat.start_ticks;
-    if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid())
-        rc = stop(s, &h);
+    if (stat.kernel)
+        rc = accept_kernel_thread(s, pid);
+    else if ((flags & RECORD_ATTACH_NO_STOP) == 0 && pid != getpid())
+        rc = stop(s, list, &h);
     if (rc == 0)
         rc = add_held(s, list, &h);
     if (rc < 0 && h.resume)
@@ -286,7 +345,9 @@ static int hold_descendants(struct record_session *s, struct held_list *list, pi
         for (ssize_t i = 0; rc == 0 && i < count; i++) {
             if (pids[i] == getpid() || is_held(list, pids[i]))
                 continue;
-            rc = hold(s, list, pids[i], flags);
+            rc = check_signals(s, list);
+            if (rc == 0)
+                rc = hold(s, list, pids[i], flags);
             more = more || (rc == 0 && (flags & RECORD_ATTACH_NO_STOP) == 0);
             if (rc == RECORD_ERR_NO_PROCESS)
                 rc = 0;
@@ -371,7 +432,9 @@ static int attach_list(struct record_session *s, const struct held_list *list, u
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
-        rc = attach_held(s, &list->items[i], flags);
+        rc = check_signals(s, list);
+        if (rc == 0)
+            rc = attach_held(s, &list->items[i], flags);
         if (i > 0 && rc == RECORD_ERR_NO_PROCESS)
             rc = 0;
     }
@@ -390,13 +453,15 @@ static void hold_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static int attach_all(struct record_session *s, pid_t pid, unsigned flags)
+/* signals: those that were blocked before. */
+static int attach_all(struct record_session *s, pid_t pid, unsigned flags, const sigset_t *signals)
 {
-    struct held_list list = {0};
+    struct held_list list = {.signals = signals, .left_ms = STOP_TIMEOUT_MS};
     int rc = hold(s, &list, pid, flags);
 
     if (rc == 0 && (flags & RECORD_ATTACH_DESCENDANTS) != 0)
         rc = hold_descendants(s, &list, pid, flags);
+    tell_unstopped(s, &list);
     /* Children of targets are targets, which a record says that may not have been read. */
     if (rc == 0)
         rc = recordint_catch_up(s);
@@ -420,7 +485,7 @@ int record_session_attach(struct record_session *s, pid_t pid, unsigned flags)
     if (rc < 0)
         return rc;
     hold_signals(&before);
-    rc = attach_all(s, pid, flags);
+    rc = attach_all(s, pid, flags, &before);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }

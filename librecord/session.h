@@ -104,6 +104,7 @@ struct record_session {
     uint64_t files_limit;    /* descriptors */
     bool kernel_refusal_told;
     bool files_refusal_told;
+    bool kernel_threads_told;
 
     struct idmap processes; /* struct process by pid */
     struct idmap threads;   /* struct thread by tid */

@@ -134,6 +134,17 @@ record running -d 0.2 -p "$(cat running.pid)"
 ! is_stopped "$(cat running.pid)" || failed "a running process was left stopped"
 open running
 
+# Threads of the kernel are not waited for: no signal stops them.
+if [ "$(cat /proc/2/comm)" = kthreadd ] && [ "$(id -u)" = 0 ]; then
+    begun=$SECONDS
+    record kernel -d 0.2 --descendants -p 2
+    ((SECONDS - begun <= 5)) || failed "kernel threads take $((SECONDS - begun)) s"
+    [ "$(grep -c 'process 2 is a kernel thread: ' kernel.err)" = 1 ] || failed "kernel threads: $(cat kernel.err)"
+    ! grep -q 'cannot be stopped' kernel.err || failed "kernel threads: $(cat kernel.err)"
+else
+    left_out "kernel threads: not seen here, or not for this user"
+fi
+
 # A process that ends while it is attached to: recorded, or no longer there, and said in one line.
 for n in $(seq 20); do
     "$workload" ladder $((n % 5)) &

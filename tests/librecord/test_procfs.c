@@ -93,6 +93,22 @@ static void a_name_may_look_like_the_fields_behind_it(void **state)
     }
 }
 
+static void a_thread_of_the_kernel_has_its_flag(void **state)
+{
+    struct procfs_stat stat;
+
+    (void)state;
+    assert_int_equal(recordint_procfs_parse_stat("5 (sh)" REST, &stat), 0);
+    assert_false(stat.kernel);
+    assert_int_equal(recordint_procfs_parse_stat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 "
+                                                 "0 20 0 1 0 9 0 0\n",
+                                                 &stat),
+                     0);
+    assert_true(stat.kernel);
+    assert_int_equal(recordint_procfs_stat(getpid(), 0, &stat), 0);
+    assert_false(stat.kernel);
+}
+
 static void a_stat_that_ends_before_the_start_time_is_bad(void **state)
 {
     char text[] = "5 (sh)" REST;
@@ -564,6 +580,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_file_of_the_limits_size_is_read_whole_and_a_larger_one_is_refused),
         cmocka_unit_test(a_name_may_look_like_the_fields_behind_it),
+        cmocka_unit_test(a_thread_of_the_kernel_has_its_flag),
         cmocka_unit_test(a_stat_that_ends_before_the_start_time_is_bad),
         cmocka_unit_test(our_threads_have_their_states_and_names),
         cmocka_unit_test(a_process_that_is_gone_is_said_to_be),

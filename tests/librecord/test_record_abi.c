@@ -67,6 +67,7 @@ static void numbers_are_never_used_for_something_else(void **state)
     assert_int_equal(RECORD_ERR_UNSUPPORTED, -21);
     assert_int_equal(RECORD_ERR_NO_PROCESS, -22);
     assert_int_equal(RECORD_ERR_COMMAND, -23);
+    assert_int_equal(RECORD_ERR_INTERRUPTED, -24);
     assert_int_equal(RECORD_EVENT_CPU_CLOCK, 2);
     assert_int_equal(RECORD_LOG_WARNING, 2);
     assert_int_equal(RECORD_ATTACH_NO_STOP, 1);

@@ -660,6 +660,106 @@ static pid_t start_vfork_parent(void)
     return pid;
 }
 
+static pid_t start_parent_of_vfork_parents(int count)
+{
+    int ends[2];
+    char byte;
+    pid_t pid;
+
+    assert_int_equal(pipe(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < count; i++)
+            start_vfork_parent();
+        if (write(ends[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return pid;
+}
+
+static void processes_that_cannot_be_stopped_are_waited_for_together(void **state)
+{
+    struct record_options o;
+    struct sink k = {0};
+    pid_t pid = start_parent_of_vfork_parents(4);
+    uint64_t begun = now_ns();
+    struct record_session *s;
+
+    (void)state;
+    record_options_init(&o, sizeof o);
+    s = open_session(&k, &o);
+    attach(s, pid, RECORD_ATTACH_DISABLED | RECORD_ATTACH_DESCENDANTS);
+    assert_in_range(now_ns() - begun, 900000000, 1700000000);
+    assert_non_null(strstr(k.notices, " processes cannot be stopped (process "));
+    assert_null(strstr(k.notices, ": attaching while it runs"));
+    record_session_free(s);
+    end_spinner(pid);
+    free(k.bytes);
+}
+
+static volatile sig_atomic_t interrupts;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupts++;
+}
+
+/* What attaching returns to a program with this handler, or with that signal blocked, when SIGTERM comes meanwhile. */
+static int attach_interrupted(pid_t pid, void (*handler)(int), bool blocked)
+{
+    struct sigaction action = {.sa_handler = handler}, old;
+    struct record_options o;
+    struct sink k = {0};
+    struct record_session *s;
+    sigset_t set, before;
+    pid_t sender, us = getpid();
+    int rc;
+
+    record_options_init(&o, sizeof o);
+    s = open_session(&k, &o);
+    interrupts = 0;
+    sigaction(SIGTERM, &action, &old);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
+    sender = fork();
+    if (sender == 0) {
+        usleep(blocked ? 0 : 100000);
+        kill(us, SIGTERM);
+        _exit(0);
+    }
+    if (blocked) /* the signal waits before there is anything to do */
+        waitpid(sender, NULL, 0);
+    rc = record_session_attach(s, pid, RECORD_ATTACH_DISABLED | RECORD_ATTACH_DESCENDANTS);
+    if (!blocked)
+        waitpid(sender, NULL, 0);
+    assert_int_equal(interrupts, !blocked && handler == interrupt);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigaction(SIGTERM, &old, NULL);
+    record_session_free(s);
+    free(k.bytes);
+    return rc;
+}
+
+static void a_signal_that_ends_programs_ends_attaching(void **state)
+{
+    pid_t pid = start_parent_of_vfork_parents(2);
+
+    (void)state;
+    assert_int_equal(attach_interrupted(pid, interrupt, false), RECORD_ERR_INTERRUPTED);
+    assert_int_not_equal(attach_interrupted(pid, SIG_IGN, false), RECORD_ERR_INTERRUPTED);
+    assert_int_not_equal(attach_interrupted(pid, interrupt, true), RECORD_ERR_INTERRUPTED);
+    end_spinner(pid);
+}
+
 static void a_recorder_ended_while_attaching_leaves_nobody_stopped(void **state)
 {
     pid_t pid = start_vfork_parent(), recorder = fork();
@@ -956,6 +1056,8 @@ int main(void)
         cmocka_unit_test(a_thread_is_no_process),
         cmocka_unit_test(a_process_made_while_switched_off_is_sampled),
         cmocka_unit_test(descendants_made_while_attaching_are_sampled_once),
+        cmocka_unit_test(processes_that_cannot_be_stopped_are_waited_for_together),
+        cmocka_unit_test(a_signal_that_ends_programs_ends_attaching),
         cmocka_unit_test(a_recorder_ended_while_attaching_leaves_nobody_stopped),
         cmocka_unit_test(a_disk_that_fills_ends_the_recording_once),
         cmocka_unit_test(a_command_is_sampled_from_its_exec_on),

@@ -81,6 +81,12 @@ offers 'spoolcat -o out -- ' "${files[@]}"
 offers 'spoolcat -- --'
 offers 'spoolcat c' cap.spool cap.spool.gz
 offers 'spoolcat te' text.txt # nothing else begins so
+mkdir lines $'lines/a\nfolder'
+touch $'lines/a\nb.spool' $'lines/x.txt\ny' lines/c.spool
+offers 'spoolcat lines/' lines/c.spool # a name of two lines is not offered as two names
+offers 'spoolcat lines/x'
+offers 'spoolcat --sysroot=lines/' lines/c.spool
+rm -r lines
 offers 'spoolcat x:' y
 offers 'spoolcat folder/' folder/inner.spool
 offers 'spoolcat my\ ' 'my cap.spool'

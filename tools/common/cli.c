@@ -302,14 +302,14 @@ static _Noreturn void print_and_exit(const struct cli_tool *tool, const struct c
     struct tool_output out;
 
     if (output_open(&out, NULL, false) != 0)
-        exit(EXIT_FAILED);
+        exit(failure);
     if (arg->id == CLI_ID_HELP)
         cli_print_help(tool, &out);
     else if (arg->id == CLI_ID_VERSION)
         cli_print_version(tool, &out);
     else
         cli_print_completion(tool, arg->word, &out);
-    exit(output_commit(&out) == 0 ? EXIT_OK : EXIT_FAILED);
+    exit(output_commit(&out) == 0 ? EXIT_OK : failure);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */

@@ -22,19 +22,21 @@ _TOOL_offer()
     done
 }
 
-# Offers files that match a pattern, and folders; any file when there is none of them.
+# Offers files that match a pattern, and folders; any file when there is none of them. compgen prints one name a line:
+# a name with a newline would be two, and is left out.
 _TOOL_offer_files()
 {
-    local pattern
+    local pattern newline=$'\n'
     local -a found
 
     compopt -o filenames 2>/dev/null
     mapfile -t found <<<"$(
-        for pattern; do compgen -f -X "!$pattern" -- "$value"; done
-        compgen -d -- "$value"
+        shopt -s extglob
+        for pattern; do compgen -f -X "!${pattern//'*'/"*([!$newline])"}" -- "$value"; done
+        compgen -d -X "*$newline*" -- "$value"
     )"
     if [ -z "${found[0]}" ]; then
-        mapfile -t found <<<"$(compgen -f -- "$value")"
+        mapfile -t found <<<"$(compgen -f -X "*$newline*" -- "$value")"
     fi
     _TOOL_offer "${found[@]}"
 }
@@ -53,7 +55,7 @@ _TOOL_command()
     fi
     spec=$(complete -p -- "${COMP_WORDS[at]##*/}" 2>/dev/null) || spec=
     if ((COMP_CWORD == at)); then
-        mapfile -t words <<<"$(compgen -c -- "$value")"
+        mapfile -t words <<<"$(compgen -c -X $'*\n*' -- "$value")"
         compopt -o filenames 2>/dev/null
         _TOOL_offer "${words[@]}"
     elif [[ $spec =~ \ -F\ ([^ ]+) ]]; then

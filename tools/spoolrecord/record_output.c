@@ -78,10 +78,12 @@ int record_output_write(void *user, const void *data, size_t size)
 {
     struct record_output *out = user;
 
-    if (out->begun)
+    if (out->begun) {
         write_all(out, data, size);
-    else
+        out->grown = out->grown || out->error == 0;
+    } else {
         text_append(&out->early, data, size);
+    }
     return out->error;
 }
 
@@ -105,13 +107,23 @@ static void remove_created(const struct record_output *out)
         unlink(out->path);
 }
 
-int record_output_close(struct record_output *out)
+static int close_output(struct record_output *out, bool keep)
 {
-    if (out->created && !out->begun)
+    if (out->created && !keep)
         remove_created(out);
     if (out->fd >= 0 && close(out->fd) != 0 && errno != EINTR && out->error == 0 && out->begun)
         out->error = errno;
     out->fd = -1;
     text_free(&out->early);
     return out->error;
+}
+
+int record_output_close(struct record_output *out)
+{
+    return close_output(out, out->begun);
+}
+
+int record_output_give_up(struct record_output *out)
+{
+    return close_output(out, out->grown);
 }

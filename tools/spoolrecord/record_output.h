@@ -19,6 +19,7 @@ struct record_output {
     bool created;     /* by us: the file may be removed */
     bool regular;
     bool begun;
+    bool grown;               /* since then */
     int error;                /* errno of the first failure to write; 0: none */
     struct text_buffer early; /* what was written before it has begun */
 };
@@ -36,5 +37,8 @@ int record_output_begin(struct record_output *out);
 /* Closes. A recording that has not begun leaves no file that was not there before. Returns the errno of the first
  * failure to write or close, 0 when there was none; nothing is told. */
 int record_output_close(struct record_output *out);
+
+/* Closes after a recording that failed: a file of ours that has nothing but what was kept goes, too. */
+int record_output_give_up(struct record_output *out);
 
 #endif

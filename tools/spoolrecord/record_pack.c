@@ -58,18 +58,46 @@ static int refuse(const char *output, const char *why)
     return -1;
 }
 
+/* The folder that a path is in. Returns where its last part begins; *size is that of the part. */
+static const char *split(const char *path, struct text_buffer *parent, size_t *size)
+{
+    size_t end = strlen(path), begin;
+
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/';)
+        begin--;
+    text_append(parent, begin > 0 ? path : ".", begin > 0 ? begin : 1);
+    *size = end - begin;
+    return path + begin;
+}
+
+/* Whether two paths lead to the same, which need not be there yet. */
+static bool is_same_place(const char *a, const char *b)
+{
+    struct text_buffer a_parent = {0}, b_parent = {0};
+    struct stat a_status, b_status;
+    size_t a_size, b_size;
+    const char *a_name = split(a, &a_parent, &a_size), *b_name = split(b, &b_parent, &b_size);
+    bool a_there = stat(a, &a_status) == 0, b_there = stat(b, &b_status) == 0;
+    bool same = a_there == b_there;
+
+    if (same && !a_there)
+        same = a_size == b_size && memcmp(a_name, b_name, a_size) == 0 &&
+               stat(a_parent.data, &a_status) == 0 && stat(b_parent.data, &b_status) == 0;
+    text_free(&a_parent);
+    text_free(&b_parent);
+    return same && a_status.st_dev == b_status.st_dev && a_status.st_ino == b_status.st_ino;
+}
+
 /* What is made anew is written beside its name and renamed. */
 static int check_parent(const char *output)
 {
-    size_t size = strlen(output);
     struct text_buffer parent = {0};
+    size_t size;
     int rc;
 
-    while (size > 1 && output[size - 1] == '/')
-        size--;
-    while (size > 0 && output[size - 1] != '/')
-        size--;
-    text_append(&parent, size > 0 ? output : ".", size > 0 ? size : 1);
+    split(output, &parent, &size);
     rc = faccessat(AT_FDCWD, parent.data, W_OK | X_OK, AT_EACCESS);
     if (rc != 0)
         cli_error("--pack %s: %s: %s", output, parent.data, strerror(errno));
@@ -77,16 +105,20 @@ static int check_parent(const char *output)
     return rc;
 }
 
-int record_pack_check(const char *output, bool force)
+int record_pack_check(const char *output, const char *spool, bool force)
 {
     bool tar = archive_name_is_tar(output);
     struct stat status;
 
     if (strcmp(output, "-") == 0)
         return 0;
+    if (is_same_place(output, spool))
+        return refuse(output, "is the spool's own name: -o or --pack names another");
     if (stat(output, &status) != 0) {
         if (errno != ENOENT)
             return refuse(output, strerror(errno));
+        if (!tar && lstat(output, &status) == 0)
+            return refuse(output, "is a symbolic link to nothing");
         return archive_name_misleads(output)
                    ? refuse(output, "would become a folder (" ARCHIVE_NAME_RULE ")")
                    : check_parent(output);

@@ -9,8 +9,8 @@
 char *record_pack_find(void);
 
 /* Whether spoolpack will be able to make or fill what --pack names: nobody is to learn that it is not when the
- * recording is over. A tar file that is there is refused unless `force`. 0, or -1 after an error message. */
-int record_pack_check(const char *output, bool force);
+ * recording is over. The spool must not be in its place; a tar file that is there is refused unless `force`. 0, or -1 after an error message. */
+int record_pack_check(const char *output, const char *spool, bool force);
 
 struct record_pack {
     const char *spoolpack; /* its path */

@@ -88,7 +88,7 @@ static int find_spoolpack(struct run *r)
         return 0;
     r->spoolpack = record_pack_find();
     if (r->spoolpack != NULL)
-        return record_pack_check(r->o->pack, r->o->force) == 0 ? 0 : STATUS_FAILED;
+        return record_pack_check(r->o->pack, r->o->output, r->o->force) == 0 ? 0 : STATUS_FAILED;
     cli_error("--pack needs spoolpack, which is not installed");
     return STATUS_FAILED;
 }
@@ -160,13 +160,17 @@ static int attach_processes(struct run *r)
     int rc;
 
     for (size_t i = 0; i < r->o->pids.count; i++) {
-        pid_t pid = (pid_t)r->o->pids.items[i];
-
-        if (pid == getpid()) { /* it would stop itself to look at itself */
-            cli_error("process %d is spoolrecord itself", (int)pid);
+        if ((pid_t)r->o->pids.items[i] == getpid()) { /* it would stop itself to look at itself */
+            cli_error("process %d is spoolrecord itself", (int)getpid());
             return STATUS_FAILED;
         }
-        rc = record_session_attach(r->session, pid, flags);
+    }
+    for (size_t i = 0; i < r->o->pids.count; i++) {
+        if (record_signals_caught()) {
+            cli_error("interrupted before the recording began");
+            return STATUS_FAILED;
+        }
+        rc = record_session_attach(r->session, (pid_t)r->o->pids.items[i], flags);
         if (rc < 0) {
             fail(r, rc);
             return STATUS_FAILED;
@@ -307,7 +311,7 @@ static void finish(struct run *r)
     rc = record_session_finish(r->session);
     if (rc < 0)
         fail(r, rc);
-    error = record_output_close(&r->output);
+    error = r->failed ? record_output_give_up(&r->output) : record_output_close(&r->output);
     if (error != 0)
         fail(r, RECORD_ERR_IO);
 }

@@ -67,7 +67,8 @@ enum {
         -20, /* the kernel refuses; the text names the setting, its value, ways out */
     RECORD_ERR_UNSUPPORTED = -21, /* this kernel, machine or container cannot do it */
     RECORD_ERR_NO_PROCESS = -22,  /* there is no such process (any more) */
-    RECORD_ERR_COMMAND = -23 /* the command cannot be run; record_command_errno has the reason */
+    RECORD_ERR_COMMAND = -23, /* the command cannot be run; record_command_errno has the reason */
+    RECORD_ERR_INTERRUPTED = -24 /* a signal that ends programs came while attaching */
 };
 
 /* The constant's own name ("RECORD_ERR_IO"; "RECORD_OK" for 0 and above, "RECORD_ERR_UNKNOWN" for a code
@@ -157,7 +158,9 @@ enum {
 
 /* Samples a process that runs already, from now on; may be called for several, at any time. It is stopped
  * (SIGSTOP) while its threads and mappings are read, and resumed if it was not stopped before. A process
- * that is a target already is refreshed.
+ * that is a target already is refreshed. Those that do not stop within a second in all are attached to while
+ * they run, as kernel threads are. Signals wait meanwhile, but SIGHUP, SIGINT, SIGQUIT and SIGTERM, unless they
+ * are blocked or ignored, keep further processes from being attached to: ERR_INTERRUPTED.
  * Returns 0; ERR_NO_PROCESS (also one that ends meanwhile); ERR_PERMISSION; ERR_LIMIT (descriptors used up
  * in every mode); ERR_UNSUPPORTED; ERR_IO; ERR_NOMEM; ERR_MISUSE. After any of these but ERR_IO, ERR_NOMEM
  * and a spool whose ids are used up (ERR_LIMIT too) the session goes on with the targets it has. */

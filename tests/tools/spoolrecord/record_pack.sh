@@ -44,6 +44,23 @@ rule='(the name of an archive in one file ends in .tar.gz, .tgz or .tar)'
 refused file "is there and is no folder $rule"
 refused new.zip "would become a folder $rule"
 refused folder.tar 'is a directory'
+ln -s nowhere dangling
+refused dangling 'is a symbolic link to nothing'
+# in_place SPOOL PACK: the recording and its symbols would be in one place.
+in_place() {
+    run 125 bin/spoolrecord -q --force -o "$1" --pack "$2" touch ran
+    equal err "spoolrecord: --pack $2: is the spool's own name: -o or --pack names another"
+    gone ran
+}
+in_place new.tar.gz new.tar.gz
+in_place new.tar.gz ./new.tar.gz
+in_place folder/../new.tar "$PWD/new.tar"
+in_place new-folder new-folder/
+echo spool >same.tgz
+ln -s same.tgz link.tgz
+in_place same.tgz link.tgz
+equal same.tgz spool
+gone new.tar.gz new.tar new-folder
 refused no/new 'no/: No such file or directory'
 refused no/new.tgz 'no/: No such file or directory'
 refused file/new 'Not a directory'

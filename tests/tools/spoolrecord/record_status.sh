@@ -47,6 +47,8 @@ run 125 "$fake" -p $$,2147483647
 equal err 'spoolrecord: process 2147483647 does not exist'
 run 125 sh -c 'exec "$0" -p $$' "$fake"
 has err '^spoolrecord: process [0-9]+ is spoolrecord itself$'
+FAKE_ATTACH='-20 attached first' run 125 sh -c 'exec "$0" -p 1,$$' "$fake"
+has err '^spoolrecord: process [0-9]+ is spoolrecord itself$'
 gone profile.spool
 sh -c 'sleep 1; exit 3' &
 run 0 "$fake" -p $!
@@ -60,6 +62,15 @@ has err '^spoolrecord: out of memory$' '^profile.spool: 1,234 samples'
 has profile.spool '^finish$'
 FAKE_FINISH='-2 it went wrong' run 125 "$fake" --force -q true
 equal err 'spoolrecord: it went wrong'
+
+# So do the help and the version that nobody gets.
+for option in --help --version --completion=bash; do
+    status=0
+    "$fake" $option >/dev/full 2>err || status=$?
+    [ $status = 125 ] || die "$option to a full device: status $status"
+    "$fake" $option >&- 2>err && die "$option to a closed output: status 0" || status=$?
+    [ $status = 125 ] || die "$option to a closed output: status $status"
+done
 
 # Children that are left behind end nothing.
 FAKE_CHILDREN=1 run 5 "$fake" --force sh -c 'exit 5'

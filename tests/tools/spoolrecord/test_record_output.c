@@ -66,6 +66,27 @@ static void a_recording_that_does_not_begin_leaves_nothing(void **state)
     assert_int_equal(access("a.spool", F_OK), -1);
 }
 
+static void a_recording_that_fails_before_its_first_sample_leaves_nothing(void **state)
+{
+    struct record_output out;
+
+    (void)state;
+    assert_int_equal(record_output_open(&out, "a.spool", false), 0);
+    assert_int_equal(record_output_write(&out, "header", 6), 0);
+    assert_int_equal(record_output_begin(&out), 0);
+    assert_int_equal(record_output_give_up(&out), 0);
+    assert_int_equal(access("a.spool", F_OK), -1);
+    assert_int_equal(record_output_close(&out), 0);
+
+    assert_int_equal(record_output_open(&out, "a.spool", false), 0);
+    assert_int_equal(record_output_write(&out, "one ", 4), 0);
+    assert_int_equal(record_output_begin(&out), 0);
+    assert_int_equal(record_output_write(&out, "two", 3), 0);
+    assert_int_equal(record_output_give_up(&out), 0);
+    expect_file("a.spool", "one two");
+    unlink("a.spool");
+}
+
 static void what_was_written_before_it_began_comes_first(void **state)
 {
     struct record_output out;
@@ -128,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recording_that_does_not_begin_leaves_nothing),
+        cmocka_unit_test(a_recording_that_fails_before_its_first_sample_leaves_nothing),
         cmocka_unit_test(what_was_written_before_it_began_comes_first),
         cmocka_unit_test(an_older_file_is_kept_till_a_recording_begins),
         cmocka_unit_test(a_file_of_somebody_else_is_not_removed),
