@@ -20,6 +20,7 @@
 #include <spool/record.h>
 #include <spool/spool.h>
 #include <spool/sym.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,8 +239,14 @@ static int open_symbols(struct histogram *h)
 /* Names come from files and programs of others: nothing in them may steer a terminal. */
 static void print_text(const char *text)
 {
-    for (; *text != '\0'; text++)
-        putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+    const unsigned char *at = (const unsigned char *)text;
+
+    for (; *at != '\0'; at++) {
+        bool c1 = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* controls of two bytes in UTF-8 */
+
+        putchar(*at < ' ' || *at == 0x7f || c1 ? '?' : *at);
+        at += c1;
+    }
 }
 
 static void print_process(const struct histogram *h, int32_t pid)
@@ -333,6 +340,18 @@ static int print_histogram(struct histogram *h, unsigned long stacks)
     return fflush(stdout) == 0 && !ferror(stdout) ? 0 : complain("writing", strerror(errno));
 }
 
+/* A standard descriptor that is closed would be given to the pipe, and the histogram would go into that. */
+static void hold_standard_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* ---- the command line ---- */
 
 static unsigned long parse_number(const char *text)
@@ -360,6 +379,7 @@ int main(int argc, char **argv)
     pid_t pid = 0;
     int opt, rc = -1;
 
+    hold_standard_descriptors();
     record_options_init(&options, sizeof options);
     while ((opt = getopt(argc, argv, "+d:kn:p:")) != -1) {
         if (opt == 'd')

@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <spool/spool.h>
 #include <spool/sym.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,8 +335,14 @@ static int hotter(const void *a, const void *b)
 /* Names come from files and programs of others: nothing in them may steer a terminal. */
 static void print_text(const char *text)
 {
-    for (; *text != '\0'; text++)
-        putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+    const unsigned char *at = (const unsigned char *)text;
+
+    for (; *at != '\0'; at++) {
+        bool c1 = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* controls of two bytes in UTF-8 */
+
+        putchar(*at < ' ' || *at == 0x7f || c1 ? '?' : *at);
+        at += c1;
+    }
 }
 
 /* Prints what was counted since the last screen, or with `whole` all of it, and begins to count anew. */
@@ -424,6 +431,17 @@ static int follow(struct top *t, int fd, uint64_t idle_ms, size_t rows)
     return print_screen(t, rows, true) < 0 || rc < 0 ? -1 : 0;
 }
 
+/* A recorder makes its file before it writes to it. Of a pipe the header is waited for by libspool. */
+static void wait_for_header(int fd, uint64_t idle_ms)
+{
+    uint64_t begin = now_ms();
+    struct stat status;
+
+    while (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0 &&
+           !interrupted && now_ms() - begin < idle_ms)
+        wait_for_more(fd);
+}
+
 /* ---- the command line ---- */
 
 static unsigned long parse_number(const char *text)
@@ -479,6 +497,7 @@ int main(int argc, char **argv)
         complain("starting", "out of memory");
     } else {
         t.reader = spool_tail_reader(t.tail);
+        wait_for_header(fd, idle_ms);
         if (spool_tail_open_fd(t.tail, fd) < 0)
             complain(file ? file : "standard input", spool_reader_error(t.reader));
         else if (sym_context_open(t.symbols, NULL) < 0)

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <spool/sym.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,23 +163,26 @@ static const char *take_mapping(struct symbolizer *s, const char *line)
 static int read_table(struct symbolizer *s, const char *path,
                       const char *take(struct symbolizer *, const char *))
 {
+    static char line[128 * 1024];
     FILE *f = fopen(path, "r");
     const char *wrong = NULL;
-    char *line = NULL;
-    size_t room = 0, number = 0;
+    size_t number = 0;
 
     if (!f)
         return complain(path, strerror(errno));
-    while (!wrong && getline(&line, &room, f) >= 0) {
-        line[strcspn(line, "\n")] = '\0';
+    while (!wrong && fgets(line, sizeof line, f)) {
+        size_t size = strcspn(line, "\n");
+
         number++;
-        wrong = take(s, line);
+        wrong = line[size] == '\n' || feof(f) ? NULL : "too long, or no text";
+        line[size] = '\0';
+        if (!wrong)
+            wrong = take(s, line);
     }
     if (wrong)
         fprintf(stderr, "custom_symbolizer: %s: line %zu: %s\n", path, number, wrong);
     else if (ferror(f))
         complain(path, wrong = strerror(errno));
-    free(line);
     (void)fclose(f); /* it was read */
     return wrong ? -1 : 0;
 }
@@ -240,7 +244,7 @@ static int take_line(struct symbolizer *s, char *text, bool return_address)
     query->module = SYM_NO_MODULE;
     query->return_address = return_address;
     line->text = text;
-    line->is_address = strncmp(number, "0x", 2) == 0 && *end == '\0';
+    line->is_address = strncmp(number, "0x", 2) == 0 && end - number <= 18 && *end == '\0';
     s->count++;
     if (!line->is_address)
         return 0;
@@ -266,8 +270,14 @@ static int take_line(struct symbolizer *s, char *text, bool return_address)
 /* Names come from files: nothing in them may steer a terminal. */
 static void print_text(const char *text)
 {
-    for (; *text != '\0'; text++)
-        putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+    const unsigned char *at = (const unsigned char *)text;
+
+    for (; *at != '\0'; at++) {
+        bool c1 = *at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* controls of two bytes in UTF-8 */
+
+        putchar(*at < ' ' || *at == 0x7f || c1 ? '?' : *at);
+        at += c1;
+    }
 }
 
 static void print_answer(const struct sym_answer *answer)
@@ -311,8 +321,12 @@ static int answer_lines(struct symbolizer *s, bool backtraces)
     char *text = NULL;
     size_t room = 0;
     bool after_address = false;
+    ssize_t size;
 
-    while (getline(&text, &room, stdin) >= 0) {
+    while ((size = getline(&text, &room, stdin)) >= 0) {
+        for (ssize_t i = 0; i < size; i++)
+            if (text[i] == '\0')
+                text[i] = '?'; /* so that the rest of the line counts */
         text[strcspn(text, "\n")] = '\0';
         if (take_line(s, text, backtraces && after_address) < 0)
             return -1;

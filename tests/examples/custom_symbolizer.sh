@@ -141,6 +141,11 @@ printf '/etc/hostname 0x10\n/no such file 0x10\nesc\033[2J\n%s' "$program 0x" >o
 run 0 "$symbolizer" <odd
 grep -qx 'esc?\[2J' out || failed "an escape sequence: $(<out)"
 [ "$(grep -c '?? (' out)" -ge 2 ] || failed "files that are none: $(<out)"
+printf 'x\0y 0x1\n' >odd
+run 0 "$symbolizer" <odd
+[ "$(head -n 1 out)" = 'x?y 0x1' ] && [ "$(wc -l <out)" = 2 ] || failed "a byte of 0 in a line: $(<out)"
+run 1 "$symbolizer" -m /dev/zero </dev/null
+says "custom_symbolizer: /dev/zero: line 1: too long, or no text"
 echo '20 zz name' >bad
 run 1 "$symbolizer" -n bad </dev/null
 says "custom_symbolizer: bad: line 1: not START SIZE NAME"

@@ -12,7 +12,7 @@ version 4
 interval 1ms
 module lib 7 0x10000-0x20000 0 /nowhere/lib.so
 names main "geo::area(int)" parse
-name ctl "esc\x1b[2J"
+name ctl "esc\x1b[2J\xc2\x9b1m"
 samples 60 1ms 1ms 7 7 "geo::area(int)" main
 samples 30 1ms 100ms 7 7 parse parse main
 samples 9 1ms 200ms 7 7 lib+0x10 main
@@ -24,7 +24,7 @@ table='   self  total  function
   60.0%  60.0%  geo::area(int)
   30.0%  30.0%  parse
    9.0%   9.0%  /nowhere/lib.so
-   1.0%   1.0%  esc?[2J
+   1.0%   1.0%  esc?[2J?1m
    0.0%  99.0%  main'
 last() { # the last screen
     sed -n '/^the end: /,$p' "${1:-out}"
@@ -49,8 +49,8 @@ slowly() { # in pieces that end inside records, for more than a second
         sleep 0.17
     done
 }
-head -c 100 whole >growing
-slowly | tail -c +101 >>growing &
+: >growing # by a recorder that has just begun
+slowly >>growing &
 "$top" --idle 20 growing >growing.out 2>&1 & # ends by the note, not by being idle
 growing=$!
 slowly | "$top" >pipe.out 2>&1 &
@@ -89,7 +89,7 @@ run 1 "$top" corrupt
 says "live_top: reading: *at byte*"
 [ "$(last | head -n 1)" = "the end: 100 samples, 100 in all" ] || failed "a corrupt file: $(<out)"
 : >empty
-run 1 "$top" empty
+run 1 "$top" -i 1 empty
 says "live_top: empty: *"
 run 1 "$top" nosuch
 says "live_top: nosuch: No such file or directory"

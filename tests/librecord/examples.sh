@@ -74,6 +74,9 @@ says "stack_histogram: usage: *"
 run 2 "$histogram" -n 1x true
 says "stack_histogram: 1x: not a number from 1 to 2147483647"
 closed "$histogram" "$workload" ladder 60
+status=0
+"$histogram" "$workload" ladder 60 <&- >&- 2>err || status=$?
+[ $status = 1 ] && [[ $(<err) == *"writing: Bad file descriptor"* ]] || failed "exit status $status without standard output: $(<err)"
 
 # The other way round: another process records.
 "$BIN/spoolrecord" --quiet -o - -- "$workload" ladder 1100 2>record.err | tee copy.spool | run 0 "$examples/live_top"
