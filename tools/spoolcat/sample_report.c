@@ -93,20 +93,6 @@ static struct counted *list_stacks(const struct sample_report *r)
     return list;
 }
 
-/* Build ids in the order in which they are searched. The aggregate's stay as they came: symbols.c still counts on it. */
-static void init_misses(struct misses *m, struct spool_reader *reader, const struct notes *notes)
-{
-    struct notes sorted = {.build_id_count = notes->build_id_count};
-    size_t size = sorted.build_id_count * sizeof *sorted.build_ids;
-
-    sorted.build_ids = cli_realloc(NULL, sorted.build_id_count, sizeof *sorted.build_ids);
-    if (size > 0)
-        memcpy(sorted.build_ids, notes->build_ids, size);
-    notes_finish(&sorted);
-    unnamed_init(m, reader, &sorted);
-    notes_free(&sorted);
-}
-
 /* The tree is nobody's: all its frames are one. */
 static uint32_t no_label(void *user, const struct out_frame *frame)
 {
@@ -116,13 +102,13 @@ static uint32_t no_label(void *user, const struct out_frame *frame)
 }
 
 static void begin(struct names_run *n, const struct tool_input *in, const struct tool_options *o,
-                  const struct aggregate *a, struct symbols *symbols)
+                  struct symbols *symbols)
 {
     struct spool_counts counts;
 
     *n = (struct names_run){.names = {.name = {0}}};
     otree_init(&n->tree);
-    init_misses(&n->misses, in->reader, &a->notes);
+    unnamed_init(&n->misses, in->reader);
     n->shaper = (struct shaper){.options = &o->shape,
                                 .hooks = {.label = no_label},
                                 .tree = &n->tree,
@@ -170,7 +156,7 @@ int sample_report_print(const struct sample_report *r, const struct tool_input *
     struct names_run n;
     int rc;
 
-    begin(&n, in, o, a, symbols);
+    begin(&n, in, o, symbols);
     rc = add_stacks(&n, list, r->keys.count);
     progress_work_end();
     if (rc == 0) {
