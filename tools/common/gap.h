@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a gap is on a timeline where each sample takes one interval (output-formats.md 5.5). A sample at time t is the end
- * of the interval that it stands for. `due` is when the next sample of a thread is expected: at first the earliest
- * sample of all threads, then an interval after each sample, and after a gap an interval after the sample that ended it.
+ * What a gap is on a timeline where each sample takes one interval (output-formats.md 5.5). A sample at time t is the
+ * end of the interval that it stands for. `due` is when the next sample of a thread is expected: at first the
+ * earliest sample of all threads, then an interval after each sample, and after a gap an interval after the sample
+ * that ended it.
  */
 #ifndef TOOLS_GAP_H
 #define TOOLS_GAP_H
