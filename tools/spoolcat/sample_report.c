@@ -51,13 +51,7 @@ void sample_report_count(struct sample_report *r, const struct source *source, u
                             .stack = stack};
     uint32_t number = labels_intern(&r->keys, (const char *)&key, sizeof key);
 
-    if (number >= r->capacity) {
-        size_t capacity = (size_t)number + number / 2 + 1024;
-
-        r->counts = cli_realloc(r->counts, capacity, sizeof *r->counts);
-        memset(r->counts + r->capacity, 0, (capacity - r->capacity) * sizeof *r->counts);
-        r->capacity = capacity;
-    }
+    r->counts = cli_grow_zeroed(r->counts, &r->capacity, number, sizeof *r->counts);
     r->counts[number]++;
 }
 

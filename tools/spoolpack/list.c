@@ -94,7 +94,7 @@ static void put_host(struct text_buffer *cell, const char *host)
     char name[256];
 
     if (notes_word(host, 0, name, sizeof name))
-        text_display(name, strlen(name), cell);
+        text_append_display(cell, name, strlen(name));
     else
         text_printf(cell, "-");
 }

@@ -83,5 +83,10 @@ grep -q 'spoolcat: /dev/tty: is a terminal' seen || die "$(<seen)"
 grep -q 'exit 1' seen || die "$(<seen)"
 script -qec "env -u NO_COLOR TERM=xterm $spoolcat in" /dev/null </dev/null 2>/dev/null >seen || true
 grep -q "$(printf '\033\\[')" seen || die "no color on a terminal"
+# Where the progress line and the output share a terminal, the line is taken away first.
+script -qec "stty cols 80; TERM=dumb $spoolcat --stacks --no-symbols --progress=always in" /dev/null </dev/null 2>/dev/null |
+    tr -d '\n' >seen || true
+grep -q "naming stacks" seen || die "no progress: $(<seen)"
+grep -q "$(printf '\r\033\\[K')1 sample of " seen || die "the line stays: $(<seen)"
 script -qec "NO_COLOR=1 TERM=xterm $spoolcat in" /dev/null </dev/null 2>/dev/null >seen || true
 ! grep -q "$(printf '\033\\[')" seen || die "color in spite of NO_COLOR"

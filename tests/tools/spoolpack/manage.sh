@@ -88,6 +88,13 @@ run 0 "$spoolpack" --check -q store store.tar
 equal out '2 captures, 5 files, 64 B: whole
 2 captures, 5 files, 64 B: whole'
 
+# Where the progress line and these lines share a terminal, it is taken away first.
+if command -v script >/dev/null; then
+    script -qec "stty cols 80; $spoolpack --check --progress=always store" /dev/null </dev/null 2>/dev/null >seen || true
+    grep -q 'checking files' seen || die "no progress: $(<seen)"
+    tr -d '\n' <seen | grep -q "checking files[^$(printf '\r')]*$(printf '\r\033\\[K')cap.spool " || die "the line stays: $(<seen)"
+fi
+
 # A later pack may have put more into a file of the capture.
 printf 'more of the kernel' >"store/captures/$one/kernel.syms"
 check 1 "$s1: kernel: captures/$one/kernel.syms has 18 bytes, not 6
