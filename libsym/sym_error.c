@@ -36,6 +36,7 @@ static const struct {
     {SYM_ERR_LIMIT, "SYM_ERR_LIMIT", "a limit was exceeded"},
     {SYM_ERR_MISUSE, "SYM_ERR_MISUSE", "the library was called against its rules"},
     {SYM_ERR_NOT_FOUND, "SYM_ERR_NOT_FOUND", "a file does not exist"},
+    {SYM_ERR_OPEN_FILES, "SYM_ERR_OPEN_FILES", "too many open files (ulimit -n)"},
 };
 
 const char *sym_error_name(int code)
