@@ -67,7 +67,7 @@ static int fail(struct sym_archive *a, int rc, const char *path, const char *why
 {
     if (a->error[0] == '\0')
         snprintf(a->error, sizeof(a->error), "%.200s: %s", path,
-                 rc == SYM_ERR_NOMEM ? sym_error_text(rc) : why);
+                 symint_is_shortage(rc) ? sym_error_text(rc) : why);
     return rc;
 }
 
@@ -174,7 +174,7 @@ static int open_member(const struct symint_tar *t, const char *name, int *fd, en
         *error = errno;
         *miss = SYM_MISS_UNREADABLE;
     }
-    return *error == ENOMEM ? SYM_ERR_NOMEM : 0;
+    return symint_shortage(*error);
 }
 
 int symint_archive_open_regular(const struct sym_archive *a, const char *name, int *fd,
@@ -281,7 +281,7 @@ static int open_folder(int root, const char *name, DIR **d)
         error == ELOOP)
         return 0;
     errno = error;
-    return error == ENOMEM ? SYM_ERR_NOMEM : SYM_ERR_IO;
+    return symint_shortage(error) != 0 ? symint_shortage(error) : SYM_ERR_IO;
 }
 
 static int read_folder(int root, const char *name, struct listing *l)

@@ -282,7 +282,7 @@ static int check_kernel(struct sym_context *c, const struct sym_kernel *kernel,
 static int fail_kernel(struct sym_context *c, int rc, const char *path, int error,
                        const char *format_text)
 {
-    if (rc == SYM_ERR_NOMEM)
+    if (symint_is_shortage(rc))
         return symint_fail_plain(c, rc);
     if (rc == SYM_ERR_FORMAT)
         return symint_fail(c, rc, "%s: %s", path, format_text);
@@ -309,7 +309,7 @@ int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel)
     if (rc == 0) {
         vmlinux =
             symint_vmlinux_find(&c->vmlinux, &c->strings.arena, &c->search, &k, &vmlinux_error);
-        rc = vmlinux == SYM_ERR_NOMEM ? vmlinux : 0;
+        rc = symint_is_shortage(vmlinux) ? vmlinux : 0;
     }
     if (c->vmlinux.dwarf != NULL)
         symint_dwarf_limit(c->vmlinux.dwarf, c->registry.memory_limit_bytes);
@@ -318,7 +318,7 @@ int sym_kernel_load(struct sym_context *c, const struct sym_kernel *kernel)
                                 &c->kernel_state, &error);
     if (rc == 0)
         symint_kernel_packed_tell(c);
-    if (rc == SYM_ERR_NOMEM) {
+    if (symint_is_shortage(rc)) {
         symint_ksymbols_free(&c->ksymbols);
         c->kernel_state = SYM_KERNEL_NONE;
     }

@@ -69,7 +69,7 @@ static int load_running(struct symint_kernel *k, const struct sym_kernel *kernel
     int rc = read_kallsyms(k, system->kallsyms, kernel, state, error);
     if (rc == SYM_ERR_FORMAT)
         *state = SYM_KERNEL_EMPTY;
-    return rc == SYM_ERR_NOMEM ? rc : 0;
+    return symint_is_shortage(rc) ? rc : 0;
 }
 
 /* Those of an archive, which is as good as naming them. 1: they are used; 0, and why they cannot be is told;

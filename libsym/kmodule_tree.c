@@ -51,12 +51,13 @@ static int open_folder(const struct walk *w, const char *path, DIR **d)
     int handle = w->root < 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)
                              : symint_open_inside(w->root, path, false);
     if (handle < 0)
-        return 0;
+        return symint_shortage(errno);
     int fd = openat(handle, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? symint_shortage(errno) : 0;
     close(handle);
     if (fd < 0 || (*d = fdopendir(fd)) != NULL)
-        return 0;
-    int rc = errno == ENOMEM ? SYM_ERR_NOMEM : 0;
+        return rc;
+    rc = symint_shortage(errno);
     close(fd);
     return rc;
 }
@@ -114,7 +115,7 @@ int symint_kmodule_walk(const char *root, const char *folder, symint_kmodule_fou
     if (root != NULL && strcmp(root, "/") != 0) {
         w.root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (w.root < 0)
-            return 0;
+            return symint_shortage(errno);
     }
     int rc = push(&w, folder);
     for (size_t i = 0; rc == 0 && i < w.count; i++)

@@ -468,8 +468,11 @@ struct symint_image *symint_module_load(struct symint_registry *r, struct symint
     /* An image that once had an index and has none lost it to the limit. */
     bool dropped = f->image != NULL && f->image->located.elf == NULL &&
                    f->image->located.miss == SYM_MISS_NONE;
-    if ((f->image == NULL || dropped) && locate(r, s, f, options) != 0)
-        return NULL;
+    if (f->image == NULL || dropped) {
+        r->load_error = locate(r, s, f, options);
+        if (r->load_error != 0)
+            return NULL;
+    }
     struct symint_image *image = f->image;
     if (image->located.elf != NULL && r->images != image) {
         unlist(r, image);

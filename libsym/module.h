@@ -79,6 +79,7 @@ struct symint_registry {
     const char *faults[MAX_PACKED_FAULTS]; /* of packed symbols, in the arena */
     size_t fault_count;
     uint32_t serial;
+    int load_error;              /* why the latest symint_module_load returned NULL */
     struct symint_image *images; /* those that have an index, the last used first */
 };
 
@@ -95,7 +96,7 @@ const struct symint_jit_name *symint_module_jit_name(const struct symint_module 
                                                      uint64_t address);
 
 /* The module's image, located and read when it is not there, and the module's place in it. Other
- * images lose their index when there are too many. NULL: out of memory. Valid until the next
+ * images lose their index when there are too many. NULL: an error, in load_error. Valid until the next
  * call. */
 struct symint_image *symint_module_load(struct symint_registry *r, struct symint_strings *s,
                                         struct symint_module *m,

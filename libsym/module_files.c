@@ -105,8 +105,12 @@ static int hand_over(struct symint_debug_file *f, enum sym_file_kind kind, struc
     out->path = symint_join("%s%s", symint_shown_root(f->root), f->path);
     if (out->path == NULL)
         return SYM_ERR_NOMEM;
-    if (f->fd < 0)
-        out->fd = file_of_memory(f->elf->input.memory, f->elf->input.size);
+    if (f->fd < 0 && (out->fd = file_of_memory(f->elf->input.memory, f->elf->input.size)) < 0 &&
+        symint_is_shortage(symint_shortage(errno))) {
+        int rc = symint_shortage(errno);
+        free(out->path);
+        return rc;
+    }
     f->fd = -1;
     /* Nothing else uses the descriptor, but who opened it may have read from it. */
     if (out->fd < 0 || lseek(out->fd, 0, SEEK_SET) != 0 ||

@@ -26,6 +26,18 @@ static enum sym_miss miss_of_errno(int error)
                                                                         : SYM_MISS_UNREADABLE;
 }
 
+int symint_shortage(int error)
+{
+    return error == ENOMEM                      ? SYM_ERR_NOMEM
+           : error == EMFILE || error == ENFILE ? SYM_ERR_OPEN_FILES
+                                                : 0;
+}
+
+bool symint_is_shortage(int rc)
+{
+    return rc == SYM_ERR_NOMEM || rc == SYM_ERR_OPEN_FILES;
+}
+
 /* ---- inside a root, by hand ---- */
 
 #define MAX_FOLDERS 64 /* a path may be this deep */
@@ -223,7 +235,7 @@ failed:
 done:
     if (handle >= 0)
         close(handle);
-    return *error == ENOMEM ? SYM_ERR_NOMEM : 0;
+    return symint_shortage(*error);
 }
 
 int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,
@@ -236,7 +248,7 @@ int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym
         *fd = -1;
         *error = errno;
         *miss = miss_of_errno(*error);
-        return *error == ENOMEM ? SYM_ERR_NOMEM : 0;
+        return symint_shortage(*error);
     }
     int rc = open_in(root, path, false, fd, miss, error);
     close(root);

@@ -7,8 +7,13 @@
 
 #include <sys/types.h>
 
+/* What an errno is where it says nothing of the file: SYM_ERR_NOMEM, SYM_ERR_OPEN_FILES; else 0. */
+int symint_shortage(int error);
+/* Whether an error is one of these. */
+bool symint_is_shortage(int rc);
+
 /* Opens a regular file for reading. 0 with *miss NONE and *fd set (the caller closes it), or
- * *miss NO_FILE, UNREADABLE or NOT_REGULAR and *error the errno, 0 for none. SYM_ERR_NOMEM. With
+ * *miss NO_FILE, UNREADABLE or NOT_REGULAR and *error the errno, 0 for none. A shortage. With
  * a sysroot other than NULL and "/" the path, symbolic links included, is taken inside it. What
  * the kernel makes up (/proc, /sys) counts as not regular. */
 int symint_open_regular(const char *sysroot, const char *path, int *fd, enum sym_miss *miss,

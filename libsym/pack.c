@@ -168,7 +168,7 @@ static int find_facts(struct packing *p, struct symint_module *m, uint64_t offse
         return rc;
     struct symint_image *image = symint_module_load(&c->registry, &c->strings, m, &c->search);
     if (image == NULL)
-        return SYM_ERR_NOMEM;
+        return c->registry.load_error;
     if (image->located.elf == NULL)
         return rc > 0 ? rc : symint_facts_in_packed(c, m, false, true, offset, facts);
     rc = symint_facts_in_image(c, m, image, &want, offset, facts);
@@ -361,7 +361,7 @@ int sym_module_identity(struct sym_context *c, uint32_t handle, struct sym_ident
     if (rc == 0) {
         struct symint_image *image = symint_module_load(&c->registry, &c->strings, m, &c->search);
         if (image == NULL)
-            return symint_fail_plain(c, SYM_ERR_NOMEM);
+            return symint_fail_plain(c, c->registry.load_error);
         if (image->located.elf == NULL)
             return 0;
         id = symint_elf_build_id(image->located.elf, &size);

@@ -117,7 +117,7 @@ static int load_folder(struct symint_packed_set *set, const struct sym_archive *
     struct names names = {0};
     size_t before = set->count;
     int rc = sym_archive_list(a, folder, gather, &names);
-    if (rc < 0 && rc != SYM_ERR_NOMEM) {
+    if (rc < 0 && !symint_is_shortage(rc)) {
         blame(set, a, folder, "cannot be read");
         rc = 0;
     }

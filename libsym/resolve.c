@@ -431,7 +431,7 @@ static int answer_file(struct lookup *l)
     }
     struct symint_image *image = symint_module_load(r, &l->c->strings, m, &l->c->search);
     if (image == NULL)
-        return SYM_ERR_NOMEM;
+        return r->load_error;
     if (image->located.elf == NULL) {
         rc = try_packed(l, PACKED_EXACT);
         if (rc == 0)

@@ -37,6 +37,7 @@ static const struct {
     {SYM_ERR_MISUSE, "SYM_ERR_MISUSE",
      "a function was called with arguments or in an order that it does not allow"},
     {SYM_ERR_NOT_FOUND, "SYM_ERR_NOT_FOUND", "a file does not exist"},
+    {SYM_ERR_OPEN_FILES, "SYM_ERR_OPEN_FILES", "too many open files (ulimit -n)"},
 };
 
 const char *sym_error_name(int code)

@@ -260,7 +260,7 @@ int symint_vmlinux_find(struct symint_vmlinux *v, struct symint_arena *arena,
     symint_vmlinux_free(v);
     v->wanted = wanted;
     int named = kernel->vmlinux != NULL ? try_named(&s, error) : 0;
-    int rc = named == SYM_ERR_NOMEM ? named : 0;
+    int rc = symint_is_shortage(named) ? named : 0;
     /* An id of one byte names no file. */
     if (rc == 0 && !s.finished && strlen(s.id.text) >= 4)
         rc = try_places(&s);

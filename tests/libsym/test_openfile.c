@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,9 +160,32 @@ static void what_is_too_long_is_refused(void **state)
     check(path, NULL);
 }
 
+static void a_shortage_of_descriptors_says_nothing_of_the_file(void **state)
+{
+    struct rlimit before;
+    enum sym_miss miss;
+    int error;
+    int fd;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int ours = symint_open_regular(NULL, at("outside"), &fd, &miss, &error);
+    int inside = symint_open_regular(at("root"), "file", &fd, &miss, &error);
+    int in = symint_open_regular_in(root, "file", &fd, &miss, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(ours, SYM_ERR_OPEN_FILES);
+    assert_int_equal(inside, SYM_ERR_OPEN_FILES);
+    assert_int_equal(in, SYM_ERR_OPEN_FILES);
+    assert_int_equal(symint_open_regular_in(root, "file", &fd, &miss, &error), 0);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shortage_of_descriptors_says_nothing_of_the_file),
         cmocka_unit_test(paths_are_found_as_the_kernel_finds_them),
         cmocka_unit_test(nothing_leads_out_of_the_root),
         cmocka_unit_test(what_the_kernel_makes_up_is_no_file_of_a_capture),

@@ -68,12 +68,13 @@ extern "C" {
 
 /* The numbers mean the same in all libraries of this project (spool/spool.h). */
 enum {
-    SYM_ERR_NOMEM = -1,     /* out of memory */
-    SYM_ERR_IO = -2,        /* a file named by an option could not be read */
-    SYM_ERR_FORMAT = -3,    /* a file named by an option is not what it should be */
-    SYM_ERR_LIMIT = -7,     /* more modules or names than ids */
-    SYM_ERR_MISUSE = -8,    /* the caller broke a rule of this header */
-    SYM_ERR_NOT_FOUND = -11 /* a file named by an option does not exist */
+    SYM_ERR_NOMEM = -1,      /* out of memory */
+    SYM_ERR_IO = -2,         /* a file named by an option could not be read */
+    SYM_ERR_FORMAT = -3,     /* a file named by an option is not what it should be */
+    SYM_ERR_LIMIT = -7,      /* more modules or names than ids */
+    SYM_ERR_MISUSE = -8,     /* the caller broke a rule of this header */
+    SYM_ERR_NOT_FOUND = -11, /* a file named by an option does not exist */
+    SYM_ERR_OPEN_FILES = -12 /* no descriptor was left to open a file; the call may be repeated */
 };
 
 /* The constant's own name ("SYM_ERR_IO"; "SYM_OK" for 0, "SYM_ERR_UNKNOWN" for what is none) and a
@@ -448,7 +449,7 @@ struct sym_query {
 /* Answers a query. *frames gets a chain of *count >= 1 entries, innermost first, which belongs
  * to the context and stays valid, texts included, until sym_context_free. Answers are remembered,
  * so asking again is cheap (and memory grows with the number of distinct ones). 0; ERR_NOMEM;
- * ERR_MISUSE (an unknown handle); what sym_options.native returned. */
+ * ERR_OPEN_FILES; ERR_MISUSE (an unknown handle); what sym_options.native returned. */
 SYM_MUST_CHECK int sym_resolve(struct sym_context *c, const struct sym_query *query,
                                const struct sym_frame **frames, size_t *count);
 
@@ -549,7 +550,7 @@ struct sym_packed {
  * build id (sym_module_identity). Where that was recorded and all addresses are in options->known,
  * the file is not looked for. The same queries give the same bytes whatever the context's options
  * for demangling, inlines and lines are. Not packed is whether the file was the recorded one: that
- * is for build_id_assumed to say. 0; ERR_NOMEM; ERR_LIMIT (more than one file can have);
+ * is for build_id_assumed to say. 0; ERR_NOMEM; ERR_OPEN_FILES; ERR_LIMIT (more than one file can have);
  * ERR_MISUSE. */
 SYM_MUST_CHECK int sym_pack_files(struct sym_context *c, const struct sym_query *queries,
                                   size_t count, const struct sym_pack_options *options,

@@ -348,3 +348,22 @@ clean store
 names --symbols store cap.spool >got
 "$spool2folded" --with-lines "${files[@]}" cap.spool >expected
 same expected got
+
+# Out of descriptors all is packed or nothing, and why is said: the files are no worse for it.
+run 0 "$spoolpack" -q "${files[@]}" -o all.tar.gz cap.spool
+"$spool2folded" "${files[@]}" cap.spool >expected
+short=0
+for ((limit = 4; limit <= 24; limit++)); do
+    status=0
+    bash -c "ulimit -n $limit; exec \"\$@\"" - "$spoolpack" -q "${files[@]}" -o few.tar.gz cap.spool >out 2>err || status=$?
+    [ $status != 127 ] || continue # the loader was short
+    [ $status = 0 ] || grep -qE '^spoolpack: .*[Tt]oo many open files' err || die "$limit descriptors: status $status: $(<err)"
+    ! grep -q '^spoolpack: symbols: too many open files' err || short=$((short + 1))
+    [ $status != 0 ] || names --symbols few.tar.gz cap.spool >got
+    [ $status != 0 ] || names --symbols all.tar.gz cap.spool | diff - got || die "$limit descriptors: symbols are missing"
+    [ $status = 0 ] || [ ! -e few.tar.gz ] || die "$limit descriptors: an archive in spite of $(<err)"
+    rm -f few.tar.gz
+    bash -c "ulimit -n $limit; exec \"\$@\"" - "$spool2folded" "${files[@]}" cap.spool >got 2>err || continue
+    diff expected got || die "$limit descriptors: names are missing"
+done
+((short > 0)) || die "descriptors were never short while symbols were read"
