@@ -164,7 +164,7 @@ static _Noreturn void be_child(const struct launch *l)
     int status[2] = {-1, -1};
     close(l->control[0]); /* our copy would hide the caller's end from us, were there no pidfd */
     set_signals(l);
-    int error = l->stdout_fd >= 0 ? set_stdout(l->stdout_fd) : 0;
+    int error = l->stdout_fd > 0 ? set_stdout(l->stdout_fd) : 0;
     if (error == 0)
         error = pipe2(status, O_CLOEXEC) != 0 ? errno : settle_pair(status);
     if (!send_ready(l->control[1], error, status[0]) || !wait_for_go(l->control[1], l->caller_fd))
@@ -281,7 +281,7 @@ static int start_child(struct record_command *c, struct launch *l)
 /* Reads the options that the caller's version of the struct has. */
 static bool read_options(const struct record_command_options *options, struct launch *l)
 {
-    struct record_command_options o = {.stdout_fd = -1};
+    struct record_command_options o = {0};
     if (options != NULL) {
         if (options->size < sizeof(options->size) || options->size > sizeof(o))
             return false;

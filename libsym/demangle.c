@@ -23,6 +23,7 @@
  * made for the worst case. */
 #define MAX_DIRECT_LEVELS ((size_t)4 * 1024)
 #define MAX_LEVELS ((size_t)64 * 1024)
+#define D_LEVEL_ROOM 64 /* bytes of memory for what D's printer makes of one */
 #define DEEP_STACK_SIZE ((size_t)64 * 1024 * 1024)
 
 /* libiberty refuses names with more bytes than half of this unless the limit is lifted. */
@@ -40,8 +41,9 @@ struct job {
     char *text;
     size_t text_size;
     size_t capacity;
-    size_t limit; /* of text_size */
-    void *tree;   /* what libiberty wants freed */
+    size_t limit;  /* of text_size */
+    size_t levels; /* what a printer may come to */
+    void *tree;    /* what libiberty wants freed */
     jmp_buf stop;
 };
 
@@ -305,8 +307,23 @@ static size_t d_levels(const char *name, size_t size)
     return total;
 }
 
+/* The printer ends the process when memory runs out. That there was enough a moment before is not all, but what can
+ * be done: what it writes is at most a word for each level, and doubles its room as it grows. */
+static bool d_has_room(const struct job *job)
+{
+    void *volatile room =
+        malloc(job->levels * D_LEVEL_ROOM); /* volatile: or compilers leave both calls out */
+    bool enough = room != NULL;
+    free(room);
+    return enough;
+}
+
 static void run_d(struct job *job)
 {
+    if (!d_has_room(job)) {
+        job->nomem = true;
+        return;
+    }
     char *text = dlang_demangle(job->name, OPTIONS);
     if (text == NULL)
         return;
@@ -465,6 +482,7 @@ static int demangle(const char *name, size_t size, bool terminated, enum sym_dem
     }
     if (mangled) {
         size_t levels = name[1] == 'D' ? d_levels(job.name, stem) : stem;
+        job.levels = levels;
         if (levels == 0)
             job.nomem = true;
         else if (levels <= MAX_DIRECT_LEVELS)

@@ -504,8 +504,17 @@ static int call_native(struct lookup *l, const struct symint_file *file)
     }
 }
 
-/* miss: the reason to give when the callback has no answer. */
-static int answer_native(struct lookup *l, enum sym_miss miss)
+/* Remembers that the callback leaves this address to what comes behind it: an answer of no frames. */
+static int remember_pass(struct lookup *l)
+{
+    static const struct sym_frame none;
+    l->answer.frames = &none;
+    l->answer.count = 0;
+    return remember(l->c, &l->answer);
+}
+
+/* miss: the reason to give when the callback has no answer. *passed: whether it has left the address to others. */
+static int answer_native(struct lookup *l, enum sym_miss miss, bool *passed)
 {
     struct sym_context *c = l->c;
     const struct symint_file *file = c->registry.files[l->module->file];
@@ -513,9 +522,16 @@ static int answer_native(struct lookup *l, enum sym_miss miss)
     bool anonymous = l->module->anonymous;
     l->answer = answer_key(ANSWER_NATIVE, anonymous ? l->who : l->module->file,
                            (uint64_t)miss << 1 | anonymous, l->query->rel);
-    if (recall(c, &l->answer))
+    *passed = false;
+    if (recall(c, &l->answer)) {
+        *passed = l->answer.count == 0;
         return 0;
+    }
     int n = call_native(l, file);
+    if (n == SYM_NATIVE_PASS) {
+        *passed = true;
+        return remember_pass(l);
+    }
     if (n < 0)
         return n;
     if (n == 0) {
@@ -563,8 +579,12 @@ static int find_answer(struct lookup *l)
     }
     if (l->module == NULL)
         return answer_address(l, SYM_MISS_NO_MODULE);
-    if (c->options.native != NULL)
-        return answer_native(l, miss);
+    if (c->options.native != NULL) {
+        bool passed;
+        int rc = answer_native(l, miss, &passed);
+        if (rc != 0 || !passed)
+            return rc;
+    }
     return anonymous ? answer_address(l, miss) : answer_file(l);
 }
 

@@ -12,9 +12,8 @@
  *     -n  names that no file has, of code that a program generated or of a stripped one: lines of START SIZE NAME, in hex
  *         and ascending, as in a perf map. They come before all others
  *
- * Such names come from a symbolizer of the caller's own, own_names(). libsym asks it in place of ELF files, so there
- * are two contexts: one that asks it, and one that reads files, whose answers count where the first has no name.
- * Questions are put in batches (sym_resolve_many), which libsym answers in the order in which files are read fastest.
+ * Such names come from a symbolizer of the caller's own, own_names(). libsym asks it before any file, and it passes on what
+ * it does not know. Questions are put in batches (sym_resolve_many), which libsym answers in the order of addresses.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* what POSIX adds to C, with -std=c11 too */
@@ -28,6 +27,7 @@
 #include <unistd.h>
 
 #define BATCH 4096
+#define OWN_NAMES "names of our own" /* of a module that is no file: not absolute */
 
 /* An own name, a mapping, or a file that a line names. */
 struct range {
@@ -49,13 +49,13 @@ struct line {
 };
 
 struct symbolizer {
-    struct sym_context *own, *files;
-    uint32_t everywhere; /* in `own`: a module of all addresses */
+    struct sym_context *context;
+    uint32_t everywhere; /* the module of OWN_NAMES: all addresses */
     struct table names, mappings, named_files;
     /* The batch, by line: */
     struct line lines[BATCH];
-    struct sym_query own_queries[BATCH], queries[BATCH];
-    struct sym_answer own_answers[BATCH], answers[BATCH];
+    struct sym_query queries[BATCH];
+    struct sym_answer answers[BATCH];
     size_t count;
 };
 
@@ -113,7 +113,7 @@ static void free_table(struct table *t)
     free(t->ranges);
 }
 
-/* Describes a file, or a part of it that is mapped, to the context that reads files. */
+/* Describes a file, or a part of it that is mapped. */
 static const char *add_module(struct symbolizer *s, const char *path, struct range *range)
 {
     struct sym_module module;
@@ -124,8 +124,8 @@ static const char *add_module(struct symbolizer *s, const char *path, struct ran
     module.start = range->start;
     module.end = range->end;
     module.file_offset = range->file_offset;
-    return sym_module_add(s->files, &module, &range->handle) < 0 ? sym_context_error(s->files)
-                                                                 : NULL;
+    return sym_module_add(s->context, &module, &range->handle) < 0 ? sym_context_error(s->context)
+                                                                   : NULL;
 }
 
 /* Takes a line of NAMES. NULL, or what is wrong with it; so does the next one. */
@@ -185,16 +185,18 @@ static int read_table(struct symbolizer *s, const char *path,
 
 /* ---- names of our own ---- */
 
-/* Answers libsym: a name, or 0 for none. It might tell lines and inlined functions as well. */
+/* Answers libsym: a name, or that others are to be asked. It might tell lines and inlined functions as well. */
 static int own_names(void *user, const char *path, const uint8_t *build_id, size_t build_id_size,
                      const struct sym_query *query, struct sym_frame *frames, size_t capacity)
 {
     const struct symbolizer *s = (const struct symbolizer *)user;
     const struct range *name = find(&s->names, query->abs);
 
-    (void)path, (void)build_id, (void)build_id_size; /* those of our one module */
-    if (!name || capacity == 0)
-        return 0;
+    (void)build_id, (void)build_id_size;
+    if (strcmp(path, OWN_NAMES) != 0 || !name)
+        return SYM_NATIVE_PASS;
+    if (capacity == 0)
+        return 1;                    /* to be called again with room for it */
     frames[0].raw_name = name->text; /* copied, and demangled */
     frames[0].function_start = name->start;
     frames[0].offset = query->abs - name->start;
@@ -225,19 +227,18 @@ static int find_file(struct symbolizer *s, const char *path, uint32_t *handle)
     return wrong ? complain(path, wrong) : 0;
 }
 
-/* Makes questions of a line. What does not end with a number is left as it is. */
+/* Makes a question of a line. What does not end with a number is left as it is. */
 static int take_line(struct symbolizer *s, char *text, bool return_address)
 {
     struct line *line = &s->lines[s->count];
-    struct sym_query *own = &s->own_queries[s->count], *query = &s->queries[s->count];
+    struct sym_query *query = &s->queries[s->count];
     char *blank = strrchr(text, ' '), *number = blank ? blank + 1 : text, *end;
     const struct range *m;
     uint64_t address = strtoull(number, &end, 16);
 
-    memset(own, 0, sizeof *own);
     memset(query, 0, sizeof *query);
-    own->module = query->module = SYM_NO_MODULE;
-    own->return_address = query->return_address = return_address;
+    query->module = SYM_NO_MODULE;
+    query->return_address = return_address;
     line->text = text;
     line->is_address = strncmp(number, "0x", 2) == 0 && *end == '\0';
     s->count++;
@@ -252,10 +253,10 @@ static int take_line(struct symbolizer *s, char *text, bool return_address)
         *blank = ' ';
         return rc;
     }
-    own->abs = own->rel = address;
-    own->module = s->everywhere;
     m = find(&s->mappings, address - return_address); /* the call may end the mapping */
-    if (m) {
+    if (find(&s->names, address - return_address)) {
+        query->module = s->everywhere;
+    } else if (m) {
         query->module = m->handle;
         query->rel = address - m->start + m->file_offset;
     }
@@ -292,18 +293,13 @@ static void print_answer(const struct sym_answer *answer)
 /* Asks for a batch, prints it and begins the next one. */
 static int answer_batch(struct symbolizer *s)
 {
-    int rc = sym_resolve_many(s->own, s->own_queries, s->count, s->own_answers);
-
-    if (rc < 0)
-        return complain("our own names", sym_context_error(s->own));
-    rc = sym_resolve_many(s->files, s->queries, s->count, s->answers);
-    if (rc < 0)
-        return complain("names", sym_context_error(s->files));
+    if (sym_resolve_many(s->context, s->queries, s->count, s->answers) < 0)
+        return complain("names", sym_context_error(s->context));
     for (size_t i = 0; i < s->count; i++) {
         print_text(s->lines[i].text);
         putchar('\n');
         if (s->lines[i].is_address)
-            print_answer(s->own_answers[i].frames[0].name ? &s->own_answers[i] : &s->answers[i]);
+            print_answer(&s->answers[i]);
         free(s->lines[i].text);
     }
     s->count = 0;
@@ -332,7 +328,7 @@ static int answer_lines(struct symbolizer *s, bool backtraces)
 
 /* ---- the command line ---- */
 
-static int open_contexts(struct symbolizer *s)
+static int open_context(struct symbolizer *s)
 {
     struct sym_options options;
     struct sym_module all;
@@ -343,16 +339,14 @@ static int open_contexts(struct symbolizer *s)
     options.native_user = s;
     memset(&all, 0, sizeof all);
     all.size = sizeof all;
-    all.path = "names of our own"; /* of no file: not absolute */
+    all.path = OWN_NAMES;
     all.end = UINT64_MAX;
-    s->own = sym_context_new();
-    s->files = sym_context_new();
-    if (!s->own || !s->files)
+    s->context = sym_context_new();
+    if (!s->context)
         return complain("starting", "out of memory");
-    if (sym_context_open(s->own, &options) < 0 || sym_module_add(s->own, &all, &s->everywhere) < 0)
-        return complain("starting", sym_context_error(s->own));
-    if (sym_context_open(s->files, NULL) < 0)
-        return complain("starting", sym_context_error(s->files));
+    if (sym_context_open(s->context, &options) < 0 ||
+        sym_module_add(s->context, &all, &s->everywhere) < 0)
+        return complain("starting", sym_context_error(s->context));
     return 0;
 }
 
@@ -360,7 +354,7 @@ int main(int argc, char **argv)
 {
     struct symbolizer *s = (struct symbolizer *)calloc(1, sizeof *s);
     bool backtraces = false;
-    int opt, rc = s ? open_contexts(s) : complain("starting", "out of memory");
+    int opt, rc = s ? open_context(s) : complain("starting", "out of memory");
 
     while (rc == 0 && (opt = getopt(argc, argv, "bm:n:")) != -1) {
         if (opt == 'b')
@@ -384,8 +378,7 @@ int main(int argc, char **argv)
         free_table(&s->names);
         free_table(&s->mappings);
         free_table(&s->named_files);
-        sym_context_free(s->own);
-        sym_context_free(s->files);
+        sym_context_free(s->context);
     }
     free(s);
     return rc < 0 ? 1 : rc;

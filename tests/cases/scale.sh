@@ -6,31 +6,10 @@
 large=${SPOOL_LARGE:-0}
 
 # peak COMMAND...: runs it, and says on descriptor 3 how many KiB of memory it had at most.
-cat >peak.c <<'END'
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-    struct rusage usage;
-    int status;
-    pid_t pid = fork();
-
-    if (argc < 2 || pid < 0)
-        return 125;
-    if (pid == 0) {
-        execvp(argv[1], argv + 1);
-        _exit(127);
-    }
-    if (wait4(pid, &status, 0, &usage) != pid)
-        return 125;
-    dprintf(3, "%ld\n", usage.ru_maxrss);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 124;
+peak() {
+    "$BUILD/tests/cost" "$@" 3>cost.peak || return
+    cut -d ' ' -f 2 cost.peak >&3
 }
-END
-"$CC" -O1 -o peak peak.c || die "$CC"
-peak=$PWD/peak
 
 # records N: N samples of one stack, each 10 ms after the one before, with padded numbers: 31 bytes a sample.
 records() {
@@ -49,9 +28,8 @@ O28() {
         have "${tool%% *}" || continue
         for samples in $few $many; do
             # shellcheck disable=SC2086 # a command line
-            records $samples | "$peak" $BIN/$tool "${common[@]}" >document 3>peak.$samples || die "$tool of $samples samples"
+            records $samples | peak $BIN/$tool "${common[@]}" >document 3>peak.$samples || die "$tool of $samples samples"
             [ "$(stat -c %s document)" -lt 10000 ] || die "$tool: $(stat -c %s document) bytes"
-            inputs=(cap)
             case $tool in
             *time*) [ "$(<document)" = "app;main;f ${samples}0000" ] || die "$tool: $(<document)" ;;
             spool2folded) [ "$(<document)" = "app;main;f $samples" ] || die "$tool: $(<document)" ;;
@@ -86,7 +64,7 @@ O34() {
         pprof '.sample | length' 12
     fi
     have spool2speedscope || return 0
-    "$peak" "$BIN/spool2speedscope" cap >speedscope 2>spool2speedscope.err 3>memory || die "$(<spool2speedscope.err)"
+    peak "$BIN/spool2speedscope" cap >speedscope 2>spool2speedscope.err 3>memory || die "$(<spool2speedscope.err)"
     if [ "$(stat -c %s speedscope)" -gt $((128 << 20)) ]; then
         [ "$(wc -l <spool2speedscope.err)" = 1 ] || die "$(<spool2speedscope.err)"
         grep -q -e '--merge-threads' spool2speedscope.err || die "$(<spool2speedscope.err)"

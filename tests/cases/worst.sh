@@ -14,36 +14,6 @@ die() {
     exit 1
 }
 
-# cost COMMAND...: runs it, and says on descriptor 3 how many ms of the processor and KiB of memory it took.
-cat >cost.c <<'END'
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static long ms(struct timeval t)
-{
-    return t.tv_sec * 1000 + t.tv_usec / 1000;
-}
-int main(int argc, char **argv)
-{
-    struct rusage usage;
-    int status;
-    pid_t pid = fork();
-
-    if (argc < 2 || pid < 0)
-        return 125;
-    if (pid == 0) {
-        execvp(argv[1], argv + 1);
-        _exit(127);
-    }
-    if (wait4(pid, &status, 0, &usage) != pid)
-        return 125;
-    dprintf(3, "%ld %ld\n", ms(usage.ru_utime) + ms(usage.ru_stime), usage.ru_maxrss);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 124;
-}
-END
-"$CC" -O1 -o cost cost.c || die "$CC"
-
 # Makes the input of a shape, and what lies beside it.
 make_input() { # SHAPE N
     case $1 in
@@ -65,7 +35,7 @@ measure() { # SHAPE N COMMAND...: its cost
     shift 2
     set -- "$BIN/$1" "${@:2}" --sysroot root --perf-map-dir maps --quiet
     [ "$shape" != kernel-frames ] || set -- "$@" --kallsyms kallsyms
-    ./cost "$@" input 3>&1 >output 2>messages
+    "$BUILD/tests/cost" "$@" input 3>&1 >output 2>messages
 }
 
 # grows SHAPE N COMMAND...: fails when N times four takes more than it should, twice in a row: machines are busy.

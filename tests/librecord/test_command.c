@@ -318,6 +318,21 @@ static void a_standard_output_that_is_closed_on_exec_reaches_the_command(void **
     assert_int_equal(st.st_size, 5);
 }
 
+static void options_that_are_all_zero_leave_standard_output_alone(void **state)
+{
+    char sh[] = "sh", c_option[] = "-c";
+    char check[] = "[ $(stat -Lc %d:%i /proc/$$/fd/1) = $(stat -Lc %d:%i /proc/$PPID/fd/1) ]";
+    char *argv[] = {sh, c_option, check, NULL};
+    struct record_command_options options = {.size = sizeof(options)};
+    (void)state;
+    struct record_command *c = record_command_new();
+    assert_non_null(c);
+    assert_int_equal(record_command_prepare(c, argv, &options), 0);
+    assert_int_equal(record_command_run(c), 0);
+    assert_int_equal(wait_for(c), 0);
+    record_command_free(c);
+}
+
 static void a_command_that_cannot_be_prepared_leaves_the_handle_as_new(void **state)
 {
     char sh[] = "true";
@@ -625,6 +640,7 @@ int main(int argc, char *argv[])
         cmocka_unit_test(what_is_closed_on_exec_does_not_reach_the_command),
         cmocka_unit_test(standard_descriptors_may_be_closed),
         cmocka_unit_test(a_standard_output_that_is_closed_on_exec_reaches_the_command),
+        cmocka_unit_test(options_that_are_all_zero_leave_standard_output_alone),
         cmocka_unit_test(a_command_that_cannot_be_prepared_leaves_the_handle_as_new),
         cmocka_unit_test(signals_are_inherited_or_by_default),
         cmocka_unit_test(a_signal_before_the_exec_ends_the_command_and_runs_no_handler_of_ours),

@@ -305,6 +305,21 @@ static void a_large_name_is_demangled_or_left_or_memory_is_out(void **state)
     assert_true(left_alone > 0);
 }
 
+/* Its printer would end the process. */
+static void a_name_of_d_is_not_begun_without_room_for_it(void **state)
+{
+    static const char name[] = "_D8mymodule8function4withFiaZv";
+    (void)state;
+    char *text = sym_demangle_name(name, SYM_DEMANGLE_FULL);
+    assert_non_null(text);
+    assert_string_equal(text, "mymodule.function.with(int, char)");
+    free(text);
+    alloc.largest = 1000;
+    text = sym_demangle_name(name, SYM_DEMANGLE_FULL);
+    alloc.largest = 0;
+    assert_null(text);
+}
+
 /* Resolves an address by a map whose lines have names of 200 bytes, with room for the file's pieces
  * but no allocation of more than `limit`. */
 static int resolve_by_map(size_t lines, size_t limit, enum sym_miss *miss)
@@ -356,6 +371,7 @@ int main(void)
         cmocka_unit_test(any_one_allocation_may_fail),
         cmocka_unit_test(all_allocations_from_any_one_on_may_fail),
         cmocka_unit_test(a_large_name_is_demangled_or_left_or_memory_is_out),
+        cmocka_unit_test(a_name_of_d_is_not_begun_without_room_for_it),
         cmocka_unit_test(a_large_map_that_memory_has_no_room_for_is_a_miss),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -4,6 +4,8 @@
 #include "context.h"
 
 #include "elf_image.h"
+#include <elf.h>
+#include <limits.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -800,6 +802,42 @@ static void a_native_symbolizer_replaces_the_files(void **state)
     sym_context_free(c);
 }
 
+static void what_a_native_symbolizer_passes_on_is_asked_of_the_files(void **state)
+{
+    (void)state;
+    char own_path[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", own_path, sizeof(own_path) - 1);
+    assert_true(size > 0);
+    own_path[size] = '\0';
+    struct native n = {.error = SYM_NATIVE_PASS};
+    struct sym_context *plain = open_with(&(struct sym_options){0});
+    struct sym_context *c =
+        open_with(&(struct sym_options){.native = native_answer, .native_user = &n});
+    struct sym_module m = {.size = sizeof(m), .path = own_path, .end = UINT64_MAX};
+    struct sym_query q = {0};
+    const struct sym_frame *f, *expected;
+    size_t count, expected_count;
+    Elf64_Ehdr header;
+    FILE *file = fopen(own_path, "re");
+    assert_non_null(file);
+    assert_int_equal(fread(&header, sizeof(header), 1, file), 1);
+    fclose(file);
+    q.abs = q.rel = header.e_entry; /* the first segments lie at their offsets */
+    assert_int_equal(sym_module_add(plain, &m, &q.module), 0);
+    assert_int_equal(sym_resolve(plain, &q, &expected, &expected_count), 0);
+    assert_string_equal(expected->name, "_start");
+    assert_int_equal(sym_module_add(c, &m, &q.module), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sym_resolve(c, &q, &f, &count), 0);
+        assert_int_equal(count, expected_count);
+        assert_string_equal(f->name, "_start");
+        assert_int_equal(f->origin, expected->origin);
+    }
+    assert_int_equal(n.calls, 1); /* that it passes is remembered */
+    sym_context_free(plain);
+    sym_context_free(c);
+}
+
 static void a_native_symbolizer_gets_as_much_room_as_it_wants(void **state)
 {
     (void)state;
@@ -1051,6 +1089,7 @@ int main(void)
         cmocka_unit_test(recorded_jit_names_come_first),
         cmocka_unit_test(without_native_only_recorded_names_count),
         cmocka_unit_test(a_native_symbolizer_replaces_the_files),
+        cmocka_unit_test(what_a_native_symbolizer_passes_on_is_asked_of_the_files),
         cmocka_unit_test(a_native_symbolizer_gets_as_much_room_as_it_wants),
         cmocka_unit_test(a_native_symbolizer_may_leave_demangling_to_libsym),
         cmocka_unit_test(a_native_answer_for_memory_without_a_file_is_of_that_place_alone),

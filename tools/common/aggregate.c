@@ -10,7 +10,6 @@
 
 #include "cli.h"
 #include "select.h"
-#include "text.h"
 
 struct stack_slot {
     uint32_t source;
@@ -77,22 +76,10 @@ static void grow_slots(struct aggregate *a, uint32_t stack)
 
     if (capacity <= stack)
         capacity = (size_t)stack + 1;
-    a->slots = cli_realloc(a->slots, capacity, sizeof *a->slots);
-    memset(a->slots + a->slot_capacity, 0, (capacity - a->slot_capacity) * sizeof *a->slots);
+    a->slots = cli_extend(a->slots, a->slot_capacity, capacity, sizeof *a->slots);
     if (a->options.order)
         a->slot_first = cli_realloc(a->slot_first, capacity, sizeof *a->slot_first);
     a->slot_capacity = capacity;
-}
-
-static void grow_stats(struct aggregate *a, uint32_t source)
-{
-    size_t capacity = a->stats_capacity ? a->stats_capacity * 2 : 64;
-
-    if (capacity <= source)
-        capacity = (size_t)source + 1;
-    a->stats = cli_realloc(a->stats, capacity, sizeof *a->stats);
-    memset(a->stats + a->stats_capacity, 0, (capacity - a->stats_capacity) * sizeof *a->stats);
-    a->stats_capacity = capacity;
 }
 
 /* Counts the samples put aside. Their slots lie all over the memory: asked for together, they arrive together. */
@@ -159,8 +146,7 @@ static void take_sample(struct aggregate *a, const struct spool_sample *sample,
 {
     uint32_t source = names_source(a->names, sample);
 
-    if (source >= a->stats_capacity)
-        grow_stats(a, source);
+    a->stats = cli_grow_zeroed(a->stats, &a->stats_capacity, source, sizeof *a->stats);
     a->stats[source].samples++;
     if (a->options.source_stats)
         update_stats(a, source, sample->time_ns, interval_ns);
@@ -176,7 +162,7 @@ static void take_sample(struct aggregate *a, const struct spool_sample *sample,
 
 static bool by_names(const struct select_options *select)
 {
-    return select && (select->comm_globs.count > 0 || select->thread_globs.count > 0);
+    return select && select_asks_names(select);
 }
 
 static void take_annotation(struct aggregate *a, const struct spool_reader *reader,
@@ -291,19 +277,10 @@ int aggregate_read(struct aggregate *a, const struct aggregate_options *options,
 
 /* ---- the result ---- */
 
-/* A name of a source as a terminated text in *b; NULL when there is none. */
-static const char *terminated(struct text_buffer *b, const char *name, size_t size)
-{
-    b->size = 0;
-    text_append(b, name ? name : "", size);
-    return name ? b->data : NULL;
-}
-
 static void choose_sources(struct aggregate *a)
 {
     uint32_t count = names_source_count(a->names);
     bool all = !by_names(a->options.select);
-    struct text_buffer comm = {0}, thread = {0};
 
     a->source_selected = cli_realloc(NULL, count ? count : 1, sizeof *a->source_selected);
     if (!all) {
@@ -320,9 +297,7 @@ static void choose_sources(struct aggregate *a)
         if (all)
             continue;
         names_get_source(a->names, i, &s);
-        a->source_selected[i] =
-            select_names(a->options.select, terminated(&comm, s.comm, s.comm_size),
-                         terminated(&thread, s.thread, s.thread_size));
+        a->source_selected[i] = select_source(a->options.select, &s);
         if (!a->source_selected[i])
             continue;
         a->samples += stats->samples;
@@ -332,8 +307,6 @@ static void choose_sources(struct aggregate *a)
         if (stats->last_ns > a->last_ns)
             a->last_ns = stats->last_ns;
     }
-    text_free(&comm);
-    text_free(&thread);
 }
 
 static bool slot_counts(const struct aggregate *a, size_t stack)
@@ -517,10 +490,7 @@ struct aggregate_source *aggregate_by_process(const struct aggregate *a, size_t 
         uint32_t source = a->cells[i].source;
         struct source who;
 
-        if (n == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            list = cli_realloc(list, capacity, sizeof *list);
-        }
+        list = cli_grow(list, &capacity, n, sizeof *list);
         names_get_source(a->names, source, &who);
         list[n] = (struct aggregate_source){
             .source = source, .pid = who.pid, .python = who.python, .group = who.group, .begin = i};

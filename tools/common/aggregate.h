@@ -19,7 +19,7 @@
 enum aggregate_runs {
     AGGREGATE_NO_RUNS = 0,
     AGGREGATE_RUNS, /* by thread, whatever is between them in time; needs per_thread */
-    AGGREGATE_TIMED_RUNS, /* by thread, apart where there is a gap (if the spool states an interval); the same */
+    AGGREGATE_TIMED_RUNS, /* by thread, apart where there is a gap, if the spool states an interval; needs per_thread */
     AGGREGATE_EVENTS /* every sample, as if of thread 0 */
 };
 
@@ -106,8 +106,8 @@ bool aggregate_sees(struct aggregate *a, const struct spool_sample *sample);
 /* Applies the name selection and makes the cells. Returns 0, or -1 after an error message (spill file). */
 int aggregate_finish(struct aggregate *a);
 
-/* With AGGREGATE_EVENTS, after aggregate_finish: counts samples and takes times, of all and of each source, anew, in time
- * order and of those samples only for which counts() is true. Cells stay. 0, or -1 after an error message. */
+/* With AGGREGATE_EVENTS, after aggregate_finish: counts samples and takes times, of all and of each source, anew, in
+ * time order and of those samples only for which counts() is true. Cells stay. 0, or -1 after an error message. */
 int aggregate_recount(struct aggregate *a,
                       bool (*counts)(void *user, uint32_t source, uint32_t stack), void *user);
 

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Two 64-bit states; the second takes in what the first has become, so they do not collide together. */
 struct mix {
@@ -38,6 +39,13 @@ static void add_bytes(struct mix *m, const char *bytes, size_t size)
             word = 0;
         }
     }
+}
+
+bool capture_id_is_valid(const char *text)
+{
+    size_t size = strspn(text, "0123456789abcdef");
+
+    return size == CAPTURE_ID_SIZE - 1 && text[size] == '\0';
 }
 
 static const struct spool_module *first_mapping(const struct spool_reader *reader)

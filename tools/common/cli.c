@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parser over the option tables, and the messages of every tool. What the shared options mean
- * is in options.c.
+ * is in options.c, what forms values have in cli_values.c.
  */
 #include "cli.h"
 #include "cli_shared.h"
-#include "output.h"
+#include "clock.h"
 #include "spelling.h"
 #include "text.h"
 
@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -44,14 +43,6 @@ void cli_set_before_message(void (*hook)(void))
     before_message = hook;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits until a non-blocking standard error may take more, but not beyond *deadline, which the
  * first wait sets a second ahead (0: not set). Whoever does not read for that long is not waited
  * for again: a report has many lines. */
@@ -59,7 +50,7 @@ static bool wait_stderr(int64_t *deadline)
 {
     static bool gave_up;
     struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    int64_t now = now_ms();
+    int64_t now = (int64_t)(clock_now_ns() / 1000000);
 
     if (*deadline == 0)
         *deadline = now + 1000;
@@ -96,23 +87,12 @@ static void write_stderr(const char *data, size_t size)
 static void message(bool with_program, const char *format, va_list args, const char *end)
 {
     struct text_buffer raw = {0}, line = {0};
-    va_list again;
-    int size;
 
     if (before_message != NULL)
         before_message();
     if (with_program)
         text_printf(&raw, "%s: ", program);
-    va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    if (size > 0) {
-        char *text = cli_realloc(NULL, (size_t)size + 1, 1);
-
-        vsnprintf(text, (size_t)size + 1, format, args);
-        text_append(&raw, text, (size_t)size);
-        free(text);
-    }
+    text_vprintf(&raw, format, args);
     text_append(&raw, end, strlen(end));
     text_display(raw.data, raw.size, &line);
     text_append_byte(&line, '\n');
@@ -148,6 +128,21 @@ void cli_report(const char *format, ...)
     va_start(args, format);
     message(false, format, args, "");
     va_end(args);
+}
+
+void cli_report_lines(const struct text_buffer *lines)
+{
+    const char *at = lines->data;
+
+    for (size_t left = lines->size; left > 0;) {
+        const char *end = memchr(at, '\n', left);
+        size_t size = end != NULL ? (size_t)(end - at) : left;
+
+        cli_report("%.*s", (int)size, at);
+        size += end != NULL;
+        at += size;
+        left -= size;
+    }
 }
 
 void cli_usage(const char *format, ...)
@@ -207,6 +202,22 @@ void *cli_zeroed(size_t count, size_t size_bytes)
     if (data == NULL)
         end_without_memory();
     return data;
+}
+
+void *cli_extend(void *array, size_t from, size_t to, size_t size_bytes)
+{
+    char *bytes = cli_realloc(array, to, size_bytes);
+
+    if (to > from)
+        memset(bytes + from * size_bytes, 0, (to - from) * size_bytes);
+    return bytes;
+}
+
+size_t cli_next_capacity(size_t capacity, size_t index)
+{
+    size_t next = capacity < 8 ? 16 : 2 * capacity;
+
+    return next > index ? next : index + 1;
 }
 
 /* ---- what was given -------------------------------------------------------------------------- */

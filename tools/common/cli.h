@@ -85,12 +85,11 @@ struct cli_tool {
     int failure; /* exit status without memory or standard descriptors; 0: EXIT_FAILED */
 };
 
-/* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does
- * not return for --help, --version and --completion (exit 0) and for usage errors (one line on standard error,
- * exit 2): an unknown or incomplete option, a bad value, options that contradict each other, no
- * SPOOL while standard input is a terminal (unless operands are a command). Also sets the program's name, whether warnings are
- * wanted, and makes sure that descriptors 0 to 2 are open, so that no file we open becomes
- * standard output by accident. */
+/* Parses everything into *out (overwritten) and, through the handler, into *own. Returns 0. Does not return for
+ * --help, --version and --completion (exit 0) and for usage errors (one line on standard error, exit 2): an unknown
+ * or incomplete option, a bad value, options that contradict each other, no SPOOL while standard input is a terminal
+ * (unless operands are a command). Also sets the program's name, whether warnings are wanted, and makes sure that
+ * descriptors 0 to 2 are open, so that no file we open becomes standard output by accident. */
 int cli_parse(const struct cli_tool *tool, int argc, char **argv, struct tool_options *out,
               void *own);
 
@@ -117,6 +116,9 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The line alone, for the report of --verbose. */
 void cli_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Each line of a text. */
+struct text_buffer;
+void cli_report_lines(const struct text_buffer *lines);
 /* "PROG: ... (see --help)", exit 2. */
 void cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
@@ -135,7 +137,34 @@ void *cli_realloc(void *old, size_t count, size_t size_bytes) __attribute__((ret
 /* The same for new memory that is all zero. */
 void *cli_zeroed(size_t count, size_t size_bytes) __attribute__((returns_nonnull));
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* The same for an array that gets larger; what is new of it is zero. */
+void *cli_extend(void *array, size_t from, size_t to, size_t size_bytes)
+    __attribute__((returns_nonnull));
+
+/* The next capacity of an array that must have an element `index`. */
+size_t cli_next_capacity(size_t capacity, size_t index);
+
+/* The array with room for an element `index`, for one more when that is how many there are. */
+static inline void *cli_grow(void *array, size_t *capacity, size_t index, size_t size_bytes)
+{
+    if (index < *capacity)
+        return array;
+    *capacity = cli_next_capacity(*capacity, index);
+    return cli_realloc(array, *capacity, size_bytes);
+}
+
+/* The same where elements are zero before they are set. */
+static inline void *cli_grow_zeroed(void *array, size_t *capacity, size_t index, size_t size_bytes)
+{
+    size_t before = *capacity;
+
+    if (index < before)
+        return array;
+    *capacity = cli_next_capacity(before, index);
+    return cli_extend(array, before, *capacity, size_bytes);
+}
+
+/* ---- values (cli_values.c) ------------------------------------------------------------------- */
 
 enum cli_value_result {
     CLI_VALUE_OK = 0,

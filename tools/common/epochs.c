@@ -85,10 +85,7 @@ static bool has_frames(const struct epochs *e, const struct page_range *r)
 
 static void add_event(struct epochs *e, const struct spool_annotation *a)
 {
-    if (e->event_count == e->event_capacity) {
-        e->event_capacity = e->event_capacity ? e->event_capacity * 2 : 64;
-        e->events = cli_realloc(e->events, e->event_capacity, sizeof *e->events);
-    }
+    e->events = cli_grow(e->events, &e->event_capacity, e->event_count, sizeof *e->events);
     e->events[e->event_count++] = (struct sym_ksymbol){.time = e->now,
                                                        .address = a->number[0],
                                                        .length_bytes = a->number[1],
@@ -98,10 +95,7 @@ static void add_event(struct epochs *e, const struct spool_annotation *a)
 
 static void add_range(struct epochs *e, const struct page_range *range)
 {
-    if (e->range_count == e->range_capacity) {
-        e->range_capacity = e->range_capacity ? e->range_capacity * 2 : 64;
-        e->ranges = cli_realloc(e->ranges, e->range_capacity, sizeof *e->ranges);
-    }
+    e->ranges = cli_grow(e->ranges, &e->range_capacity, e->range_count, sizeof *e->ranges);
     e->ranges[e->range_count++] = *range;
 }
 

@@ -3,22 +3,14 @@
 #include "follow.h"
 
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "inputs.h"
 #include "interrupt.h"
 
 /* How often a file is looked at. Soon enough for eyes, and next to nothing to do. */
 #define LOOK_MS 50
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* How long it may stay as it is, limit_ms (-1: for ever) at most; 0: it has for too long already. */
 static int left_ms(const struct follow *f, int limit_ms)
@@ -27,7 +19,7 @@ static int left_ms(const struct follow *f, int limit_ms)
 
     if (!f->has_idle)
         return limit_ms;
-    idle_ns = now_ns() - f->grown_ns;
+    idle_ns = clock_now_ns() - f->grown_ns;
     if (idle_ns >= f->idle_ns)
         return 0;
     left = (f->idle_ns - idle_ns + 999999) / 1000000;
@@ -47,7 +39,7 @@ static bool wait_for_more(struct tool_input *in)
         return false;
     if (bytes != f->bytes) {
         f->bytes = bytes;
-        f->grown_ns = now_ns();
+        f->grown_ns = clock_now_ns();
     }
     if (f->out != NULL && output_flush(f->out) != 0)
         return false; /* nobody looks any more */
@@ -103,7 +95,7 @@ static int wait_for_header(struct follow *f, struct tool_input *in, off_t begin)
         if (rc != SPOOL_ERR_TRUNCATED)
             return rc;
         if (bytes != f->bytes)
-            f->grown_ns = now_ns();
+            f->grown_ns = clock_now_ns();
         f->bytes = bytes;
         ms = left_ms(f, LOOK_MS);
         if (ms == 0 || interrupt_caught())
@@ -127,7 +119,7 @@ int follow_open(struct follow *f, struct tool_input *in)
     in->reader = spool_reader_new();
     if (in->reader == NULL)
         return SPOOL_ERR_NOMEM;
-    f->grown_ns = now_ns();
+    f->grown_ns = clock_now_ns();
     if (f->regular && !f->grows) {
         in->follow = NULL; /* a file is complete: nothing is waited for */
         return spool_reader_open_fd(in->reader, in->fd);

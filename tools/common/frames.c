@@ -45,10 +45,7 @@ static size_t shown_size(const char *text, size_t size)
 
 static struct long_text *add_long_text(struct frame_names *n, uint32_t label)
 {
-    if (label >= n->long_capacity) {
-        n->long_capacity = n->long_capacity ? n->long_capacity * 2 : 64;
-        n->long_texts = cli_realloc(n->long_texts, n->long_capacity, sizeof *n->long_texts);
-    }
+    n->long_texts = cli_grow(n->long_texts, &n->long_capacity, label, sizeof *n->long_texts);
     return memset(&n->long_texts[label], 0, sizeof *n->long_texts);
 }
 
@@ -72,8 +69,7 @@ static struct long_text *long_text(struct frame_names *n, const char *text, size
     if (shown < size)
         text_append(buffer, "...", 3);
     entry->size = buffer->size;
-    entry->clean = cli_realloc(NULL, buffer->size + 1, 1);
-    memcpy(entry->clean, buffer->data, buffer->size + 1);
+    entry->clean = text_copy(buffer->data, buffer->size);
     return entry;
 }
 

@@ -26,7 +26,8 @@ enum {
     FRAME_UNPINNED = 1 << 11 /* the spool names no module for it */
 };
 
-/* Names and paths are cut behind 64 KiB, and end in "..." then. Texts are clean UTF-8 and borrowed from the naming buffers: valid until the next frame is named. */
+/* Names and paths are cut behind 64 KiB, and end in "..." then. Texts are clean UTF-8 and borrowed from the naming
+ * buffers: valid until the next frame is named. */
 struct out_frame {
     const char *name; /* never empty */
     size_t name_size;

@@ -67,16 +67,6 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static char *copy_name(const char *name, size_t size)
-{
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    if (size > 0)
-        memcpy(copy, name, size);
-    copy[size] = '\0';
-    return copy;
-}
-
 /* The names that no glob matches, of processes or threads that are selected otherwise. */
 static void list_names(struct text_buffer *out, const struct aggregate *a, bool thread)
 {
@@ -90,7 +80,7 @@ static void list_names(struct text_buffer *out, const struct aggregate *a, bool 
         names_get_source(a->names, i, &s);
         if (thread ? s.thread != NULL : s.comm != NULL)
             names[count++] =
-                thread ? copy_name(s.thread, s.thread_size) : copy_name(s.comm, s.comm_size);
+                thread ? text_copy(s.thread, s.thread_size) : text_copy(s.comm, s.comm_size);
     }
     if (count > 1)
         qsort(names, count, sizeof *names, compare_texts);
@@ -115,14 +105,9 @@ static bool any_comm(const struct select_options *o, const struct aggregate *a)
 
     for (uint32_t i = 0; i < names_source_count(a->names); i++) {
         struct source s;
-        char *name;
-        bool matches;
 
         names_get_source(a->names, i, &s);
-        name = s.comm ? copy_name(s.comm, s.comm_size) : NULL;
-        matches = select_names(&alone, name, NULL);
-        free(name);
-        if (matches)
+        if (select_source(&alone, &s))
             return true;
     }
     return false;

@@ -15,9 +15,8 @@
 /* Of all inputs. Starts as {0}. */
 struct hints {
     uint64_t samples_read, samples_used;
-    bool damaged; /* something was said of that */
-    struct text_buffer
-        selection; /* why nothing of the first input that gave nothing was selected */
+    bool damaged;                 /* something was said of that */
+    struct text_buffer selection; /* why nothing was, of the first input that gave nothing */
     uint64_t file_frames, named_elf;
     bool kernel_restricted, python_unnamed;
 };

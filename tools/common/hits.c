@@ -37,10 +37,7 @@ static void visit(struct walk *w, uint32_t stack)
 
     for (uint32_t at = stack; at != SPOOL_NO_ID && w->seen[at] != w->process;
          at = w->nodes[at].prefix) {
-        if (n == w->path_capacity) {
-            w->path_capacity = w->path_capacity ? w->path_capacity * 2 : 256;
-            w->path = cli_realloc(w->path, w->path_capacity, sizeof *w->path);
-        }
+        w->path = cli_grow(w->path, &w->path_capacity, n, sizeof *w->path);
         w->seen[at] = w->process;
         w->path[n++] = at;
     }

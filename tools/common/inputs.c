@@ -18,6 +18,13 @@ const char *inputs_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+const char *inputs_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : inputs_name(path);
+}
+
 static int refuse(struct tool_input *in, const char *what)
 {
     cli_error("%s: %s", in->name, what);

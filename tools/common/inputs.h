@@ -60,4 +60,7 @@ uint64_t inputs_damage_offset(const struct tool_input *in);
 /* How messages name a path of the command line. */
 const char *inputs_name(const char *path);
 
+/* The same without its folder. */
+const char *inputs_base_name(const char *path);
+
 #endif

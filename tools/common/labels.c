@@ -47,10 +47,7 @@ uint32_t labels_intern(struct labels *l, const char *text, size_t size)
         if (e->hash == hash && e->size == size && memcmp(l->texts + e->begin, text, size) == 0)
             return l->slots[i] - 1;
     }
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity ? l->capacity * 2 : 512;
-        l->entries = cli_realloc(l->entries, l->capacity, sizeof *l->entries);
-    }
+    l->entries = cli_grow(l->entries, &l->capacity, l->count, sizeof *l->entries);
     if (size >= l->text_capacity - l->text_size) { /* never none: texts is no null pointer then */
         while (size >= l->text_capacity - l->text_size)
             l->text_capacity = l->text_capacity ? l->text_capacity * 2 : 16384;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture_id.h"
 #include "cli.h"
 #include "json.h"
 #include "json_read.h"
@@ -349,7 +350,7 @@ static const char *text_fault(enum kind kind, const struct text_buffer *text)
     if (kind == KIND_HEX && (text->size == 0 || text->size > 128 || text->size % 2 != 0 ||
                              !is_hex(text->data, text->size)))
         return "not a build id";
-    if (kind == KIND_CAPTURE && (text->size != 32 || !is_hex(text->data, text->size)))
+    if (kind == KIND_CAPTURE && !capture_id_is_valid(text->data))
         return "not the id of a capture";
     if (kind == KIND_SHA256 && (text->size != 64 || !is_hex(text->data, text->size)))
         return "not a SHA-256";
@@ -370,8 +371,7 @@ static enum json_token read_text(struct json_reader *r, enum json_token token, e
     why = text_fault(kind, &r->string);
     if (why)
         return json_read_refuse(r, why);
-    *out = cli_realloc(NULL, r->string.size + 1, 1);
-    memcpy(*out, r->string.data, r->string.size + 1);
+    *out = text_copy(r->string.data, r->string.size);
     return token;
 }
 
@@ -431,10 +431,7 @@ static enum json_token read_module_ids(struct json_reader *r, enum json_token to
             return JSON_FAULT;
         if (*count > 0 && id <= (*ids)[*count - 1])
             return json_read_refuse(r, "module ids are not ascending");
-        if (*count == capacity) {
-            capacity = capacity ? 2 * capacity : 4;
-            *ids = cli_realloc(*ids, capacity, sizeof **ids);
-        }
+        *ids = cli_grow(*ids, &capacity, *count, sizeof **ids);
         (*ids)[(*count)++] = (uint32_t)id;
     }
     return token;

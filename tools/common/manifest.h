@@ -35,9 +35,9 @@ enum manifest_level { MANIFEST_NOTHING = 0, MANIFEST_NAMES, MANIFEST_LINES, MANI
 struct manifest_module {
     char *path;     /* as recorded */
     char *build_id; /* as recorded, hex */
-    char *
-        key; /* the build id that names its files in .build-id: the recorded one, that of the file that was
-                       found, else the first 40 digits of the file's SHA-256; NULL: missing */
+    /* The build id that names its files in .build-id: the recorded one, else that of the file that was found, else the
+     * first 40 digits of the file's SHA-256; NULL: missing. */
+    char *key;
     enum manifest_level level; /* the most that is stored about it */
     bool unverified;           /* nothing said that the file found was the recorded one */
     uint32_t *module_ids;      /* in the spool: those that frames lie in, ascending */

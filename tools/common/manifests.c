@@ -7,19 +7,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture_id.h"
 #include "cli.h"
+
+const char *manifests_error_text(int rc)
+{
+    return rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc);
+}
 
 static int add_name(void *user, const char *name, bool is_folder)
 {
     struct manifests_names *names = user;
 
-    if (names->count == names->capacity) {
-        names->capacity = names->capacity ? 2 * names->capacity : 16;
-        names->items = cli_realloc(names->items, names->capacity, sizeof *names->items);
-    }
+    names->items = cli_grow(names->items, &names->capacity, names->count, sizeof *names->items);
     names->items[names->count++] =
-        (struct manifests_name){.name = strcpy(cli_realloc(NULL, strlen(name) + 1, 1), name),
-                                .is_folder = is_folder};
+        (struct manifests_name){.name = text_copy(name, strlen(name)), .is_folder = is_folder};
     return 0;
 }
 
@@ -35,11 +37,6 @@ void manifests_free_names(struct manifests_names *names)
         free(names->items[i].name);
     free(names->items);
     *names = (struct manifests_names){0};
-}
-
-bool manifests_is_capture(const char *name)
-{
-    return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
 }
 
 static bool is_manifest(const char *name)
@@ -78,7 +75,7 @@ static bool read_manifest(const struct sym_archive *a, const char *name, const c
     int fd, rc = sym_archive_open_file(a, name, &fd);
 
     if (rc < 0) {
-        fault = rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc);
+        fault = manifests_error_text(rc);
     } else {
         fault = read_file(fd, &text);
         close(fd);
@@ -133,7 +130,7 @@ int manifests_each(const struct sym_archive *a, const char *capture, manifests_f
         return each_of_capture(a, capture, fn, user);
     rc = manifests_list(a, "captures", &names);
     for (size_t i = 0; rc == 0 && i < names.count; i++)
-        if (names.items[i].is_folder && manifests_is_capture(names.items[i].name))
+        if (names.items[i].is_folder && capture_id_is_valid(names.items[i].name))
             rc = each_of_capture(a, names.items[i].name, fn, user);
     manifests_free_names(&names);
     return rc;

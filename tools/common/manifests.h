@@ -9,12 +9,12 @@
  * JSON value"). What is not 0 ends manifests_each. */
 typedef int manifests_fn(void *user, const char *name, const struct manifest *m, const char *why);
 
-/* Calls fn for each manifest of a capture (an id), or of all captures (NULL), in bytewise order of their names. 0, what fn
- * returned, or SYM_ERR_*. */
+/* Calls fn for each manifest of a capture (an id), or of all captures (NULL), in bytewise order of their names. 0,
+ * what fn returned, or SYM_ERR_*. */
 int manifests_each(const struct sym_archive *a, const char *capture, manifests_fn *fn, void *user);
 
-/* Whether a name is that of a capture's folder in captures/. */
-bool manifests_is_capture(const char *name);
+/* What SYM_ERR_* of a function above says; to be called before errno changes. */
+const char *manifests_error_text(int rc);
 
 /* Names directly in a folder of an archive: malloc'ed, in a list to be freed with manifests_free_names. */
 struct manifests_names {

@@ -95,10 +95,7 @@ void misses_free(struct misses *m)
 
 void misses_visit(struct misses *m, uint32_t node, uint32_t prefix)
 {
-    if (m->visited_count == m->visited_capacity) {
-        m->visited_capacity = m->visited_capacity ? m->visited_capacity * 2 : 1024;
-        m->visited = cli_realloc(m->visited, m->visited_capacity, sizeof *m->visited);
-    }
+    m->visited = cli_grow(m->visited, &m->visited_capacity, m->visited_count, sizeof *m->visited);
     m->visited[m->visited_count++] = node;
     m->node_samples[node] = 0;
     m->first_child[node] = NO_NODE;

@@ -18,18 +18,18 @@ struct text {
 };
 
 /* A process between two deactivations: what its first file says it is called. */
-struct epoch {
-    uint32_t process;
+struct life {
+    uint32_t before; /* the last life of the process before it that has a file; NAMES_NONE: none */
     struct text file_name;
 };
 
 struct process {
     int32_t pid;
-    uint32_t epoch;   /* the current one; earlier ones are linked by epoch_before */
+    uint32_t life;    /* the current one */
     uint32_t state;   /* current index in states, NAMES_NONE: changed since */
     struct text comm; /* latest annotation */
     struct text first_comm;
-    struct text first_file; /* base name of the first file of all epochs */
+    struct text first_file; /* base name of the first file of all lives */
     bool python;
     bool python_ending;  /* off was said; the next module record makes it true (an exec) */
     uint32_t generation; /* counts the changes that give its threads other sources */
@@ -38,7 +38,7 @@ struct process {
 /* A process in one state. */
 struct state {
     uint32_t process;
-    uint32_t epoch;
+    uint32_t life;
     struct text comm; /* data NULL: none known at that time */
     bool python;
     uint32_t kernel_epoch;
@@ -77,9 +77,8 @@ struct names {
     uint32_t kernel_epoch;
     struct process *processes;
     size_t process_count, process_capacity;
-    struct epoch *epochs;
-    uint32_t *epoch_before;
-    size_t epoch_count, epoch_capacity, before_capacity;
+    struct life *lives;
+    size_t life_count, life_capacity;
     struct state *states;
     size_t state_count, state_capacity;
     struct source_entry *sources;
@@ -93,15 +92,6 @@ struct names {
     size_t process_slot_count, thread_name_slot_count;
     struct spread spread;
 };
-
-/* The array with room for one more element. */
-static void *grow(void *array, size_t *capacity, size_t count, size_t size_bytes)
-{
-    if (count < *capacity)
-        return array;
-    *capacity = *capacity < 16 ? 16 : *capacity * 2;
-    return cli_realloc(array, *capacity, size_bytes);
-}
 
 struct names *names_new(bool per_thread)
 {
@@ -118,8 +108,7 @@ void names_free(struct names *n)
     if (!n)
         return;
     free(n->processes);
-    free(n->epochs);
-    free(n->epoch_before);
+    free(n->lives);
     free(n->states);
     free(n->sources);
     free(n->thread_names);
@@ -136,14 +125,11 @@ static size_t hash_ids(const struct names *n, int32_t pid, uint64_t tid)
     return (size_t)spread_number(&n->spread, spread_number(&n->spread, tid) ^ (uint32_t)pid);
 }
 
-static uint32_t new_epoch(struct names *n, uint32_t process, uint32_t before)
+static uint32_t new_life(struct names *n, uint32_t before)
 {
-    n->epochs = grow(n->epochs, &n->epoch_capacity, n->epoch_count, sizeof *n->epochs);
-    n->epoch_before =
-        grow(n->epoch_before, &n->before_capacity, n->epoch_count, sizeof *n->epoch_before);
-    n->epochs[n->epoch_count] = (struct epoch){.process = process};
-    n->epoch_before[n->epoch_count] = before;
-    return (uint32_t)n->epoch_count++;
+    n->lives = cli_grow(n->lives, &n->life_capacity, n->life_count, sizeof *n->lives);
+    n->lives[n->life_count] = (struct life){.before = before};
+    return (uint32_t)n->life_count++;
 }
 
 static uint32_t *find_process_slot(const struct names *n, int32_t pid)
@@ -181,10 +167,11 @@ static struct process *make_process(struct names *n, int32_t pid)
             *find_process_slot(n, n->processes[i].pid) = (uint32_t)i + 1;
     }
     id = (uint32_t)n->process_count;
-    n->processes = grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
+    n->processes =
+        cli_grow(n->processes, &n->process_capacity, n->process_count, sizeof *n->processes);
     n->processes[id] = (struct process){.pid = pid, .state = NAMES_NONE};
     n->process_count++;
-    n->processes[id].epoch = new_epoch(n, id, NAMES_NONE);
+    n->processes[id].life = new_life(n, NAMES_NONE);
     *find_process_slot(n, pid) = id + 1;
     return &n->processes[id];
 }
@@ -227,8 +214,8 @@ static struct thread_name *make_thread_name(struct names *n, int32_t pid, uint64
             *find_thread_name_slot(n, n->thread_names[i].pid, n->thread_names[i].tid) =
                 (uint32_t)i + 1;
     }
-    n->thread_names = grow(n->thread_names, &n->thread_name_capacity, n->thread_name_count,
-                           sizeof *n->thread_names);
+    n->thread_names = cli_grow(n->thread_names, &n->thread_name_capacity, n->thread_name_count,
+                               sizeof *n->thread_names);
     found = &n->thread_names[n->thread_name_count++];
     *found = (struct thread_name){.pid = pid, .tid = tid};
     *find_thread_name_slot(n, pid, tid) = (uint32_t)n->thread_name_count;
@@ -259,16 +246,16 @@ static bool is_file(const struct spool_module *m)
 static void take_module(struct names *n, const struct spool_module *m)
 {
     struct process *p;
-    struct epoch *e;
+    struct life *life;
 
     if (m->kernel)
         return;
     p = make_process(n, m->pid);
-    e = &n->epochs[p->epoch];
-    if (!e->file_name.data && is_file(m))
-        e->file_name.data = sym_display_path(m->path, m->path_size, &e->file_name.size);
+    life = &n->lives[p->life];
+    if (!life->file_name.data && is_file(m))
+        life->file_name.data = sym_display_path(m->path, m->path_size, &life->file_name.size);
     if (!p->first_file.data)
-        p->first_file = e->file_name;
+        p->first_file = life->file_name;
     if (!p->python_ending)
         return;
     p->python_ending = false;
@@ -276,11 +263,11 @@ static void take_module(struct names *n, const struct spool_module *m)
     changed(p);
 }
 
-/* The epoch that names samples of `epoch`: itself, else the last named one before it, else NAMES_NONE. Links lead to
- * named epochs only, so this is one step. */
-static uint32_t named_epoch(const struct names *n, uint32_t epoch)
+/* The life that names samples of a life: itself, else the last named one before it, else NAMES_NONE. `before` leads to
+ * named lives only, so this is one step. */
+static uint32_t named_life(const struct names *n, uint32_t life)
 {
-    return n->epochs[epoch].file_name.data ? epoch : n->epoch_before[epoch];
+    return n->lives[life].file_name.data ? life : n->lives[life].before;
 }
 
 static void take_annotation(struct names *n, const struct spool_annotation *a)
@@ -314,7 +301,7 @@ static void take_thread(struct names *n, const struct spool_thread *th)
 {
     struct process *p = make_process(n, th->pid);
 
-    n->threads = grow(n->threads, &n->thread_capacity, n->thread_count, sizeof *n->threads);
+    n->threads = cli_grow(n->threads, &n->thread_capacity, n->thread_count, sizeof *n->threads);
     n->threads[n->thread_count] = (struct spool_thread_entry){
         .tid = th->tid,
         .source = NAMES_NONE,
@@ -362,7 +349,7 @@ void names_record(struct names *n, const struct spool_record *rec)
         return;
     case SPOOL_RECORD_DEACTIVATE_PROCESS:
         p = make_process(n, rec->deactivated_pid);
-        p->epoch = new_epoch(n, (uint32_t)(p - n->processes), named_epoch(n, p->epoch));
+        p->life = new_life(n, named_life(n, p->life));
         changed(p);
         return;
     default:
@@ -378,16 +365,16 @@ static uint32_t current_state(struct names *n, struct process *p)
 
     if (before != NAMES_NONE && n->states[before].kernel_epoch == n->kernel_epoch)
         return before;
-    n->states = grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
+    n->states = cli_grow(n->states, &n->state_capacity, n->state_count, sizeof *n->states);
     n->states[n->state_count] = (struct state){.process = (uint32_t)(p - n->processes),
-                                               .epoch = p->epoch,
+                                               .life = p->life,
                                                .comm = p->comm,
                                                .python = p->python,
                                                .kernel_epoch = n->kernel_epoch};
     p->state = (uint32_t)n->state_count++;
     if (!n->per_thread) {
         /* States and sources are the same then. */
-        n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+        n->sources = cli_grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
         n->sources[n->source_count++] = (struct source_entry){
             .state = p->state,
             .group = before != NAMES_NONE ? n->sources[before].group : p->state,
@@ -415,7 +402,7 @@ uint32_t names_source(struct names *n, const struct spool_sample *sample)
         return state;
     }
     t->name_generation = name->generation;
-    n->sources = grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
+    n->sources = cli_grow(n->sources, &n->source_capacity, n->source_count, sizeof *n->sources);
     group = same ? n->sources[t->source].group : (uint32_t)n->source_count;
     n->sources[n->source_count] = (struct source_entry){.state = state,
                                                         .group = group,
@@ -431,14 +418,14 @@ uint32_t names_source_count(const struct names *n)
     return (uint32_t)n->source_count;
 }
 
-/* The file name of an epoch; one without any file (the last samples of a process that has ended) takes the one
+/* The file name of a life; one without any file (the last samples of a process that has ended) takes that of the one
  * before it. */
-static struct text epoch_name(const struct names *n, uint32_t epoch)
+static struct text life_name(const struct names *n, uint32_t life)
 {
     struct text none = {0};
 
-    epoch = named_epoch(n, epoch);
-    return epoch == NAMES_NONE ? none : n->epochs[epoch].file_name;
+    life = named_life(n, life);
+    return life == NAMES_NONE ? none : n->lives[life].file_name;
 }
 
 void names_get_source(const struct names *n, uint32_t source, struct source *out)
@@ -450,7 +437,7 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
     struct text thread = e->thread;
 
     if (!comm.data)
-        comm = epoch_name(n, s->epoch);
+        comm = life_name(n, s->life);
     if (!comm.data)
         comm = p->first_file; /* sampled before its first module */
     if (n->per_thread && !thread.data) {
@@ -460,7 +447,6 @@ void names_get_source(const struct names *n, uint32_t source, struct source *out
             thread = name->first;
     }
     *out = (struct source){.pid = p->pid,
-                           .has_tid = n->per_thread,
                            .tid = e->tid,
                            .thread_number = e->thread_number,
                            .comm = comm.data,
@@ -486,7 +472,7 @@ const char *names_of_process(const struct names *n, int32_t pid, size_t *size)
     struct text name = {0};
 
     if (p)
-        name = p->comm.data ? p->comm : epoch_name(n, p->epoch);
+        name = p->comm.data ? p->comm : life_name(n, p->life);
     *size = name.size;
     return name.data;
 }

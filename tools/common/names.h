@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who was sampled: turns the records of a spool into sources, a source being a process (or one thread of it) as long
- * as its name and its Python state stay the same, and within one kernel epoch (epochs.h). Names may arrive after the samples they belong to, so they are
- * asked for at the end.
+ * as its name and its Python state stay the same, and within one kernel epoch (epochs.h). Names may arrive after the
+ * samples they belong to, so they are asked for at the end.
  */
 #ifndef TOOLS_NAMES_H
 #define TOOLS_NAMES_H
@@ -30,15 +30,14 @@ void names_begin_epoch(struct names *n, uint32_t epoch);
 /* The source of a sample of this spool thread at this point of the file. */
 uint32_t names_source(struct names *n, const struct spool_sample *sample);
 
-/* The number of a thread of the spool among all that were named or sampled, with per_thread: equal for equal process and
- * thread ids. It must have been defined. */
+/* The number of a thread of the spool among all that were named or sampled, with per_thread: equal for equal process
+ * and thread ids. It must have been defined. */
 uint32_t names_thread(const struct names *n, uint32_t spool_thread);
 
 /* A source, with the names that hold for it once the whole file was read: the latest before its samples, else the
  * first after; without annotations the base name of the process's first file. */
 struct source {
     int32_t pid;
-    bool has_tid;
     uint64_t tid;           /* with per_thread */
     uint32_t thread_number; /* with per_thread: as names_thread */
     const char *comm;       /* NULL: unknown; raw bytes */

@@ -39,16 +39,13 @@ size_t notes_hex(const char *text, size_t size, uint8_t *bytes)
 static void take_build_id(struct notes *n, const struct spool_annotation *a)
 {
     struct build_id_note *b;
-
     uint8_t bytes[NOTES_BUILD_ID_MAX];
     size_t size = notes_hex(a->text, a->text_size, bytes);
 
     if (size == 0 || a->number[0] > UINT32_MAX)
         return;
-    if (n->build_id_count == n->build_id_capacity) {
-        n->build_id_capacity = n->build_id_capacity ? n->build_id_capacity * 2 : 16;
-        n->build_ids = cli_realloc(n->build_ids, n->build_id_capacity, sizeof *n->build_ids);
-    }
+    n->build_ids =
+        cli_grow(n->build_ids, &n->build_id_capacity, n->build_id_count, sizeof *n->build_ids);
     b = &n->build_ids[n->build_id_count++];
     b->module = (uint32_t)a->number[0];
     b->order = a->module.id;
@@ -74,10 +71,7 @@ static void take_once(struct notes *n, const struct spool_annotation *a)
     if (!note) {
         if (n->once_count >= ONCE_MAX && a->key == SPOOL_NOTE_OTHER)
             return;
-        if (n->once_count == n->once_capacity) {
-            n->once_capacity = n->once_capacity ? n->once_capacity * 2 : 16;
-            n->once = cli_realloc(n->once, n->once_capacity, sizeof *n->once);
-        }
+        n->once = cli_grow(n->once, &n->once_capacity, n->once_count, sizeof *n->once);
         note = &n->once[n->once_count++];
         note->key = a->key_text;
         note->key_size = a->key_size;
@@ -103,7 +97,6 @@ void notes_record(struct notes *n, const struct spool_annotation *a)
     case SPOOL_NOTE_END:
         n->lost = a->number[1];
         n->lost_known = true;
-        n->finished = true;
         break;
     default:
         break;

@@ -29,14 +29,13 @@ struct build_id_note {
 };
 
 struct notes {
-    struct note *
-        once; /* cmdline, host, kernel, event, clock, lost, end and unknown keys; first-seen order */
+    /* cmdline, host, kernel, event, clock, lost, end and unknown keys, in the order of their first sight */
+    struct note *once;
     size_t once_count, once_capacity;
     struct build_id_note *build_ids; /* ascending module after notes_finish, each once */
     size_t build_id_count, build_id_capacity;
     bool lost_known; /* something was said about losses */
     uint64_t lost;
-    bool finished; /* an end note was seen */
 };
 
 void notes_free(struct notes *n);

@@ -63,7 +63,7 @@ static _Noreturn void end_too_large(const struct otree *t)
     cli_error("the stacks come to more than %" PRIu32 " frames that differ in what is before them: "
               "leave some out, by --pid, --from or --to",
               t->count);
-    exit(EXIT_FAILURE);
+    exit(EXIT_FAILED);
 }
 
 void otree_free(struct otree *t)

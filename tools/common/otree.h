@@ -35,8 +35,8 @@ struct otree {
 /* All end the tool without memory. */
 void otree_init(struct otree *t);
 
-/* A deep stack below each of many names is as many nodes as one is deep times the other many, however small the file: for
- * each of this many nodes of it the tree may have some hundred, beside some millions. Beyond that the tool ends. */
+/* A deep stack below each of many names is as many nodes as one is deep times the other many, however small the file:
+ * for each of this many nodes of it the tree may have some hundred, beside some millions. Beyond that the tool ends. */
 void otree_allow(struct otree *t, uint64_t nodes);
 void otree_free(struct otree *t);
 

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "cli.h"
 #include "progress.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,15 +39,6 @@ static int refuse_errno(struct tool_output *out, const char *what, int error)
     return -1;
 }
 
-static char *copy_text(const char *text, size_t size)
-{
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    return copy;
-}
-
 /* Bytes of path up to its last slash, that one included. */
 static size_t folder_size(const char *path)
 {
@@ -59,13 +51,12 @@ static size_t folder_size(const char *path)
  * with errno. */
 static char *follow_links(const char *path)
 {
-    char *at = copy_text(path, strlen(path));
+    char *at = text_copy(path, strlen(path));
 
     for (int links = 0;; links++) {
+        struct text_buffer joined = {0};
         char link[PATH_MAX];
-        size_t folder = folder_size(at);
         ssize_t size = readlink(at, link, sizeof link);
-        char *joined;
 
         if (size < 0 && (errno == EINVAL || errno == ENOENT))
             return at; /* no link; or nothing there yet */
@@ -76,14 +67,10 @@ static char *follow_links(const char *path)
             errno = error;
             return NULL;
         }
-        if (link[0] == '/')
-            folder = 0;
-        joined = cli_realloc(NULL, folder + (size_t)size + 1, 1);
-        memcpy(joined, at, folder);
-        memcpy(joined + folder, link, (size_t)size);
-        joined[folder + (size_t)size] = '\0';
+        text_append(&joined, at, link[0] == '/' ? 0 : folder_size(at));
+        text_append(&joined, link, (size_t)size);
         free(at);
-        at = joined;
+        at = joined.data;
     }
 }
 
@@ -99,16 +86,11 @@ static int open_directly(struct tool_output *out, const char *path, int flags, b
 
 static int open_temporary(struct tool_output *out, const struct stat *old)
 {
-    static const char pattern[] = ".spooltools-XXXXXX";
     size_t folder = folder_size(out->target);
-    char *name;
+    struct text_buffer pattern = {0};
 
     if (out->target[folder] == '\0')
         return refuse_errno(out, "open failed", out->target[0] == '\0' ? ENOENT : EISDIR);
-    name = cli_realloc(NULL, folder + sizeof pattern, 1);
-    memcpy(name, out->target, folder);
-    memcpy(name + folder, pattern, sizeof pattern);
-
     if (old != NULL) {
         out->mode = old->st_mode & 0777;
     } else {
@@ -117,7 +99,8 @@ static int open_temporary(struct tool_output *out, const struct stat *old)
         umask(mask);
         out->mode = 0666 & ~mask;
     }
-    out->fd = temporary_make(&out->temporary, name);
+    text_printf(&pattern, "%.*s.spooltools-XXXXXX", (int)folder, out->target);
+    out->fd = temporary_make(&out->temporary, pattern.data);
     if (out->fd < 0)
         return refuse_errno(out, "temporary file beside it failed", errno);
     /* Only a privileged user can keep another owner; for all others the file becomes theirs, as
@@ -155,14 +138,22 @@ static int open_file(struct tool_output *out, const char *path, bool binary)
     return open_temporary(out, exists ? &old : NULL);
 }
 
+bool output_is_standard(const char *path)
+{
+    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(path, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 int output_open(struct tool_output *out, const char *path, bool binary)
 {
     *out = (struct tool_output){.fd = -1, .name = path};
     out->data = cli_realloc(NULL, OUTPUT_BUFFER_SIZE, 1);
-    /* The names of standard output in the file system would open a file once more, at its
-     * beginning. */
-    if (path != NULL && strcmp(path, "-") != 0 && strcmp(path, "/dev/stdout") != 0 &&
-        strcmp(path, "/dev/fd/1") != 0 && strcmp(path, "/proc/self/fd/1") != 0)
+    if (path != NULL && !output_is_standard(path))
         return open_file(out, path, binary);
     out->name = "standard output";
     if (binary && isatty(STDOUT_FILENO))
@@ -173,26 +164,35 @@ int output_open(struct tool_output *out, const char *path, bool binary)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Writes all of it or sets out->error. */
-static void write_all(struct tool_output *out, const char *data, size_t size)
+int output_write_all(int fd, const void *data, size_t size, uint64_t *written)
 {
-    while (size > 0 && out->error == 0) {
-        ssize_t done = write(out->fd, data, size);
+    const char *at = data;
+
+    while (size > 0) {
+        ssize_t done = write(fd, at, size);
 
         if (done > 0) {
-            data += done;
+            at += done;
             size -= (size_t)done;
-            out->flushed += (uint64_t)done;
+            *written += (uint64_t)done;
         } else if (done == 0) { /* nothing taken, no reason given: this may go on for ever */
-            out->error = EIO;
+            return EIO;
         } else if (errno == EAGAIN) { /* somebody else made the pipe or terminal non-blocking */
-            struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
+            struct pollfd wait = {.fd = fd, .events = POLLOUT};
 
             poll(&wait, 1, -1);
         } else if (errno != EINTR) {
-            out->error = errno;
+            return errno;
         }
     }
+    return 0;
+}
+
+/* Writes all of it or sets out->error. */
+static void write_all(struct tool_output *out, const void *data, size_t size)
+{
+    if (out->error == 0)
+        out->error = output_write_all(out->fd, data, size, &out->flushed);
 }
 
 int output_flush(struct tool_output *out)
@@ -234,20 +234,6 @@ void output_i64(struct tool_output *out, int64_t number)
     } else {
         output_u64(out, (uint64_t)number);
     }
-}
-
-void output_hex(struct tool_output *out, uint64_t number)
-{
-    char digits[18];
-    size_t at = sizeof digits;
-
-    do {
-        digits[--at] = "0123456789abcdef"[number & 15];
-        number >>= 4;
-    } while (number > 0);
-    digits[--at] = 'x';
-    digits[--at] = '0';
-    output_write(out, digits + at, sizeof digits - at);
 }
 
 void output_printf(struct tool_output *out, const char *format, ...)

@@ -30,11 +30,18 @@ struct tool_output {
     unsigned mode; /* of the finished file */
 };
 
+/* Whether a path of the command line means standard output: "-", and its names in the file system, which would open a
+ * file once more, at its beginning. */
+bool output_is_standard(const char *path);
+
 /* path NULL or "-": standard output. An existing FILE that is not regular is written directly;
  * of a symbolic link the target is replaced, or made when it does not exist. `binary` output is
  * refused on a terminal. 0, or -1 after an error message. *out must stay where it is until
  * commit or abort. */
 int output_open(struct tool_output *out, const char *path, bool binary);
+
+/* Writes all bytes to a descriptor, *written of them so far. 0, or the errno of what went wrong. */
+int output_write_all(int fd, const void *data, size_t size, uint64_t *written);
 
 /* Everything buffered goes to the system. For views that show data while it arrives. */
 int output_flush(struct tool_output *out);
@@ -107,10 +114,9 @@ static inline void output_take(struct tool_output *out, size_t size)
     out->size += size;
 }
 
-/* Decimal, and lower-case hex with 0x in front. */
+/* Decimal. */
 void output_u64(struct tool_output *out, uint64_t number);
 void output_i64(struct tool_output *out, int64_t number);
-void output_hex(struct tool_output *out, uint64_t number);
 
 void output_printf(struct tool_output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

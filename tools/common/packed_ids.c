@@ -25,31 +25,21 @@ struct packed_ids {
     const char *archive; /* being read */
 };
 
-static unsigned hex_digit(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 static void add_module(struct packed_ids *p, const struct manifest_module *m)
 {
     struct packed_id *id;
-    size_t size = m->key ? strlen(m->key) / 2 : 0;
+    uint8_t bytes[NOTES_BUILD_ID_MAX];
+    size_t size = m->key ? notes_hex(m->key, strlen(m->key), bytes) : 0;
 
-    if (size == 0 || size > PACKED_ID_MAX || p->id_count == UINT32_MAX)
+    if (size == 0 || p->id_count == UINT32_MAX)
         return;
-    if (p->id_count == p->id_capacity) {
-        p->id_capacity = p->id_capacity ? 2 * p->id_capacity : 16;
-        p->ids = cli_realloc(p->ids, p->id_capacity, sizeof *p->ids);
-    }
+    p->ids = cli_grow(p->ids, &p->id_capacity, p->id_count, sizeof *p->ids);
     id = &p->ids[p->id_count];
     *id = (struct packed_id){.size_bytes = (uint8_t)size, .unverified = m->unverified};
-    for (size_t i = 0; i < size; i++)
-        id->bytes[i] = (uint8_t)(hex_digit(m->key[2 * i]) << 4 | hex_digit(m->key[2 * i + 1]));
+    memcpy(id->bytes, bytes, size);
     for (size_t i = 0; i < m->module_id_count; i++) {
-        if (p->mention_count == p->mention_capacity) {
-            p->mention_capacity = p->mention_capacity ? 2 * p->mention_capacity : 64;
-            p->mentions = cli_realloc(p->mentions, p->mention_capacity, sizeof *p->mentions);
-        }
+        p->mentions =
+            cli_grow(p->mentions, &p->mention_capacity, p->mention_count, sizeof *p->mentions);
         p->mentions[p->mention_count++] = (struct mention){.module_id = m->module_ids[i],
                                                            .id = (uint32_t)p->id_count,
                                                            .unverified = m->unverified};

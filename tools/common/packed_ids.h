@@ -3,21 +3,20 @@
 #ifndef TOOLS_PACKED_IDS_H
 #define TOOLS_PACKED_IDS_H
 
+#include "notes.h"
 #include "options.h"
 #include "spool/sym.h"
-
-#define PACKED_ID_MAX 64
 
 struct packed_id {
     uint8_t size_bytes;
     bool unverified; /* nothing said that the file packed was the recorded one */
-    uint8_t bytes[PACKED_ID_MAX];
+    uint8_t bytes[NOTES_BUILD_ID_MAX];
 };
 
 struct packed_ids;
 
-/* Reads all manifests of the capture in the archives of the context. One that cannot be read costs a warning. NULL: there
- * is none. */
+/* Reads all manifests of the capture in the archives of the context. One that cannot be read costs a warning. NULL:
+ * there is none. */
 struct packed_ids *packed_ids_read(const struct sym_context *context,
                                    const struct text_list *archives, const char *capture);
 void packed_ids_free(struct packed_ids *p); /* NULL is accepted */

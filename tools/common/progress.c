@@ -5,15 +5,14 @@
  */
 #include "progress.h"
 #include "cli.h"
+#include "clock.h"
 #include "text.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SECOND_NS UINT64_C(1000000000)
 #define AUTO_AFTER_NS (SECOND_NS / 2)
 #define REDRAW_NS (SECOND_NS / 10)
 
@@ -22,14 +21,6 @@ static const struct progress *drawn;
 
 /* Between progress_begin and progress_end: what work deep inside is told to; NULL: nobody listens. */
 static struct progress *active;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static void put(const char *data, size_t size)
 {
@@ -57,11 +48,10 @@ static void compose(const struct progress *p, uint64_t now, uint64_t samples,
     const struct tool_input *in = p->input;
     uint64_t bytes = spool_reader_input_bytes(in->reader);
     uint64_t elapsed_ms = (now - p->input_begin_ns) / 1000000;
-    struct text_buffer name = {0};
 
-    text_display(in->name, strlen(in->name), &name);
-    text_printf(line, "%s: %s: ", cli_program(), name.data);
-    text_free(&name);
+    text_printf(line, "%s: ", cli_program());
+    text_append_display(line, in->name, strlen(in->name));
+    text_append(line, ": ", 2);
     text_bytes(line, bytes);
     if (in->has_size && in->size_bytes > 0) {
         text_printf(line, " of ");
@@ -146,7 +136,7 @@ void progress_begin(struct progress *p, const struct tool_options *o)
     p->wanted =
         o->progress == PROGRESS_ALWAYS || (o->progress == PROGRESS_AUTO && terminal && !o->quiet);
     /* The first line of --progress=always comes at once, the automatic one when it is worth it. */
-    p->shown_ns = o->progress == PROGRESS_ALWAYS ? 0 : now_ns() + AUTO_AFTER_NS - REDRAW_NS;
+    p->shown_ns = o->progress == PROGRESS_ALWAYS ? 0 : clock_now_ns() + AUTO_AFTER_NS - REDRAW_NS;
     cli_set_before_message(erase);
     active = p;
 }
@@ -161,7 +151,7 @@ void progress_input(struct progress *p, const struct tool_input *in)
 {
     p->input = in;
     p->phase.what = NULL;
-    p->input_begin_ns = now_ns();
+    p->input_begin_ns = clock_now_ns();
 }
 
 /* Whether it is time for another line. */
@@ -180,7 +170,7 @@ void progress_update(struct progress *p, uint64_t samples)
     p->countdown = PROGRESS_EVERY;
     if (!p->wanted)
         return;
-    now = now_ns();
+    now = clock_now_ns();
     if (is_due(p, now))
         draw(p, now, samples);
 }
@@ -193,7 +183,7 @@ static void update_phase(const char *what, bool bytes, uint64_t done, uint64_t t
 
     if (p == NULL || !p->wanted)
         return;
-    now = now_ns();
+    now = clock_now_ns();
     begins = p->phase.what != what;
     if (begins)
         p->phase = (struct progress_phase){.what = what, .bytes = bytes, .begin_ns = now};
@@ -238,7 +228,7 @@ void progress_input_end(struct progress *p)
 
         spool_reader_counts(p->input->reader, &counts);
         p->phase.what = NULL;
-        draw(p, now_ns(), counts.samples);
+        draw(p, clock_now_ns(), counts.samples);
     }
     p->input = NULL;
     p->phase.what = NULL;
@@ -248,7 +238,7 @@ void progress_end(struct progress *p)
 {
     progress_input_end(p);
     if (p->wanted && !p->terminal)
-        draw(p, now_ns(), 0);
+        draw(p, clock_now_ns(), 0);
     erase();
     p->wanted = false;
     active = NULL;

@@ -8,20 +8,11 @@
 
 #include "cli.h"
 
-/* A name of any bytes; a line break in it must not end the line. */
-static void append_name(struct text_buffer *out, const char *name, size_t size)
-{
-    struct text_buffer shown = {0};
-
-    text_display(name, size, &shown);
-    text_append(out, shown.data, shown.size);
-    text_free(&shown);
-}
-
+/* Names may be any bytes, and a line break in one must not end the line: text_append_display. */
 static void append_path(struct text_buffer *out, const char *path, size_t size)
 {
     if (size > 0)
-        append_name(out, path, size);
+        text_append_display(out, path, size);
     else
         text_append(out, "[unnamed]", 9);
 }
@@ -85,7 +76,7 @@ void report_spool(struct text_buffer *out, const struct tool_input *in, uint64_t
     struct spool_counts counts;
 
     spool_reader_counts(in->reader, &counts);
-    append_name(out, in->name, strlen(in->name));
+    text_append_display(out, in->name, strlen(in->name));
     text_printf(out, ": version %" PRIu32 ", ", spool_reader_header(in->reader)->version);
     text_bytes(out, spool_reader_input_bytes(in->reader));
     text_append(out, ", ", 2);
@@ -121,7 +112,7 @@ static void path_and_detail(struct text_buffer *out, const char *path, size_t pa
     if (*detail == '\0')
         detail = otherwise;
     text_append(out, " (", 2);
-    append_name(out, detail, strlen(detail));
+    text_append_display(out, detail, strlen(detail));
     text_append_byte(out, ')');
 }
 
@@ -168,24 +159,10 @@ void report_unverified(struct text_buffer *out, const struct report_path *files,
                     count > 0 ? "; " : "");
     if (kernel && *kernel_detail) {
         text_printf(out, " (");
-        append_name(out, kernel_detail, strlen(kernel_detail));
+        text_append_display(out, kernel_detail, strlen(kernel_detail));
         text_printf(out, ")");
     }
     text_append_byte(out, '\n');
-}
-
-void report_print(const struct text_buffer *lines)
-{
-    const char *p = lines->data, *end = p ? p + lines->size : p;
-
-    while (p < end) {
-        const char *line_end = memchr(p, '\n', (size_t)(end - p));
-
-        if (!line_end)
-            line_end = end;
-        cli_report("%.*s", (int)(line_end - p), p);
-        p = line_end + 1;
-    }
 }
 
 void report_vmlinux(struct text_buffer *out, const char *text)

@@ -51,7 +51,4 @@ struct report_path {
 void report_unverified(struct text_buffer *out, const struct report_path *files, size_t count,
                        bool kernel, const char *kernel_detail);
 
-/* Prints the collected lines to standard error. */
-void report_print(const struct text_buffer *lines);
-
 #endif

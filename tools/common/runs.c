@@ -22,6 +22,7 @@
 
 #include "cli.h"
 #include "gap.h"
+#include "temporary.h"
 
 #define SLAB_BYTES ((size_t)4 << 20)
 #define MEMORY_BYTES ((size_t)64 << 20)
@@ -120,38 +121,12 @@ void runs_free(struct run_store *s)
 
 /* ---- room ---- */
 
-static const char *spill_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-
-    return folder && *folder ? folder : "/tmp";
-}
-
-/* An unlinked file in TMPDIR; -1 and errno. */
-static int open_spill(void)
-{
-    const char *folder = spill_folder();
-    size_t size = strlen(folder) + sizeof "/spooltools-XXXXXX";
-    char *path;
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    path = cli_realloc(NULL, size, 1);
-    snprintf(path, size, "%s/spooltools-XXXXXX", folder);
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    return fd;
-}
-
 /* Memory, or, once the memory for it is used up, a piece of the spill file. The file's blocks are allocated before
  * they are mapped: a full disk must be an error here, not a SIGBUS later. NULL and errno. */
 static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
 {
-    size_t slabs_bytes = (bytes + SLAB_BYTES - 1) / SLAB_BYTES *
-                         SLAB_BYTES; /* the next piece begins at a page, too */
+    /* In whole slabs, so that the next piece begins at a page, too. */
+    size_t slabs_bytes = (bytes + SLAB_BYTES - 1) / SLAB_BYTES * SLAB_BYTES;
     void *p;
     int rc;
 
@@ -159,7 +134,7 @@ static void *map_bytes(struct run_store *s, size_t bytes, bool spill)
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         return p == MAP_FAILED ? NULL : p;
     }
-    if (s->spill_fd < 0 && (s->spill_fd = open_spill()) < 0)
+    if (s->spill_fd < 0 && (s->spill_fd = temporary_open_unlinked()) < 0)
         return NULL;
     do
         rc = posix_fallocate(s->spill_fd, s->spill_bytes, (off_t)slabs_bytes);
@@ -181,7 +156,7 @@ static void report_no_room(const char *what, int error)
     if (error == ENOMEM)
         cli_error("out of memory for samples in time order");
     else
-        cli_error("%s: no room %s: %s", spill_folder(), what, strerror(error));
+        cli_error("%s: no room %s: %s", temporary_folder(), what, strerror(error));
 }
 
 static struct chunk *chunk_at(const struct run_store *s, uint32_t id)
@@ -211,10 +186,7 @@ static bool add_slab(struct run_store *s)
         if (s->used_bytes != &s->memory_bytes)
             *s->used_bytes += SLAB_BYTES;
     }
-    if (s->slab_count == s->slab_capacity) {
-        s->slab_capacity = s->slab_capacity ? s->slab_capacity * 2 : 16;
-        s->slabs = cli_realloc(s->slabs, s->slab_capacity, sizeof *s->slabs);
-    }
+    s->slabs = cli_grow(s->slabs, &s->slab_capacity, s->slab_count, sizeof *s->slabs);
     s->slabs[s->slab_count++] = slab;
     return true;
 }
@@ -314,9 +286,9 @@ static bool pass_gap(struct run_store *s, struct run_thread *t, uint64_t time_ns
     return possible;
 }
 
-/* Where samples before a run may go, all that is known behind its first sample is that there was a gap before it or not:
- * in the one case the next is due an interval after it, in the other up to half an interval sooner, or at any later
- * time that is possible with all samples before it. */
+/* Where samples before a run may go, all that is known behind its first sample is that there was a gap before it or
+ * not: in the one case the next is due an interval after it, in the other up to half an interval sooner, or at any
+ * later time that is possible with all samples before it. */
 static void forget_before(struct run_store *s, struct run_thread *t, uint64_t time_ns)
 {
     uint64_t half_ns = s->interval_ns - s->interval_ns / 2 - 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples in time order, for outputs that show it: 16 bytes a run of equal stacks. What exceeds 64 MiB lies in an
- * unlinked file in TMPDIR; of stores that share their memory, what exceeds it in all, but for 4 MiB of each. Beside that a thread takes 80 bytes, from its second sample on 224 at most.
+ * unlinked file in TMPDIR; of stores that share their memory, what exceeds it in all, but for 4 MiB of each. Beside
+ * that a thread takes 80 bytes, from its second sample on 224 at most.
  */
 #ifndef TOOLS_RUNS_H
 #define TOOLS_RUNS_H

@@ -3,11 +3,13 @@
 #include "select.h"
 
 #include <fnmatch.h>
+#include <stdlib.h>
+
+#include "text.h"
 
 bool select_everything(const struct select_options *o)
 {
-    return !o->has_pids && !o->has_tids && o->comm_globs.count == 0 && o->thread_globs.count == 0 &&
-           !o->has_from && !o->has_to;
+    return !o->has_pids && !o->has_tids && !select_asks_names(o) && !o->has_from && !o->has_to;
 }
 
 static bool contains(const struct number_list *list, uint64_t number)
@@ -44,6 +46,11 @@ bool select_time(const struct select_options *o, uint64_t first_ns, uint64_t tim
     return !o->has_to || at_ns < o->to_ns;
 }
 
+bool select_asks_names(const struct select_options *o)
+{
+    return o->comm_globs.count > 0 || o->thread_globs.count > 0;
+}
+
 static bool any_glob(const struct text_list *globs, const char *name)
 {
     if (globs->count == 0)
@@ -60,4 +67,15 @@ static bool any_glob(const struct text_list *globs, const char *name)
 bool select_names(const struct select_options *o, const char *comm, const char *thread)
 {
     return any_glob(&o->comm_globs, comm) && any_glob(&o->thread_globs, thread);
+}
+
+bool select_source(const struct select_options *o, const struct source *source)
+{
+    char *comm = source->comm ? text_copy(source->comm, source->comm_size) : NULL;
+    char *thread = source->thread ? text_copy(source->thread, source->thread_size) : NULL;
+    bool selected = select_names(o, comm, thread);
+
+    free(comm);
+    free(thread);
+    return selected;
 }

@@ -59,15 +59,6 @@ struct variant {
     bool stopped;
 };
 
-static void *grow(void *array, size_t from, size_t to, size_t size_bytes)
-{
-    char *bytes = cli_realloc(array, to ? to : 1, size_bytes);
-
-    if (to > from)
-        memset(bytes + from * size_bytes, 0, (to - from) * size_bytes);
-    return bytes;
-}
-
 static bool wants_extra(const struct shape_options *o)
 {
     return o->has_max_depth || o->fold_recursion;
@@ -101,18 +92,19 @@ void shape_extend(struct shaper *h, const struct spool_counts *counts,
     if (counts->frames > h->frame_capacity) {
         size_t capacity = (size_t)counts->frames + counts->frames / 2;
 
-        h->frame_chain = grow(h->frame_chain, h->frame_capacity, capacity, sizeof *h->frame_chain);
+        h->frame_chain =
+            cli_extend(h->frame_chain, h->frame_capacity, capacity, sizeof *h->frame_chain);
         h->frame_context =
-            grow(h->frame_context, h->frame_capacity, capacity, sizeof *h->frame_context);
+            cli_extend(h->frame_context, h->frame_capacity, capacity, sizeof *h->frame_context);
         h->frame_capacity = capacity;
     }
     if (counts->stacks > h->stack_capacity) {
         size_t capacity = (size_t)counts->stacks + counts->stacks / 2;
 
         otree_allow(h->tree, capacity - h->stack_capacity);
-        h->memo = grow(h->memo, h->stack_capacity, capacity, sizeof *h->memo);
+        h->memo = cli_extend(h->memo, h->stack_capacity, capacity, sizeof *h->memo);
         if (wants_extra(h->options))
-            h->extra = grow(h->extra, h->stack_capacity, capacity, sizeof *h->extra);
+            h->extra = cli_extend(h->extra, h->stack_capacity, capacity, sizeof *h->extra);
         h->stack_capacity = capacity;
     }
 }
@@ -329,14 +321,6 @@ static uint32_t push_placeholder(struct shaper *h, uint32_t parent, const char *
     return push(h, parent, h->hooks.label(h->hooks.user, &out));
 }
 
-static void reserve_path(struct shaper *h, size_t count)
-{
-    if (count < h->path_capacity)
-        return;
-    h->path_capacity = h->path_capacity ? h->path_capacity * 2 : 256;
-    h->path = cli_realloc(h->path, h->path_capacity, sizeof *h->path);
-}
-
 /* ---- extending a stack ---- */
 
 /* Adds a frame to one way of showing a stack. */
@@ -430,7 +414,7 @@ static int follow(struct shaper *h, uint32_t stack)
     uint32_t id = stack;
 
     for (; id != SPOOL_NO_ID && !is_current(h, &h->memo[id]); id = h->nodes[id].prefix) {
-        reserve_path(h, pending);
+        h->path = cli_grow(h->path, &h->path_capacity, pending, sizeof *h->path);
         h->path[pending++] = id;
     }
     if (pending == 0)
@@ -460,7 +444,7 @@ static uint32_t limit_depth(struct shaper *h, uint32_t node, uint32_t depth)
     char name[64];
 
     for (uint32_t i = 0; i < kept; i++) {
-        reserve_path(h, i);
+        h->path = cli_grow(h->path, &h->path_capacity, i, sizeof *h->path);
         h->path[i] = h->tree->nodes[node].label;
         node = h->tree->nodes[node].parent;
     }

@@ -80,6 +80,12 @@ enum {
     SHAPE_HAS_PYTHON = 1 << 3     /* Python's: the interpreter's own are hidden then, if at all */
 };
 
+/* Whether these options deselect samples by their stacks. */
+static inline bool shape_deselects(const struct shape_options *o)
+{
+    return o->kernel == KERNEL_ONLY || o->has_frame_filter;
+}
+
 /* All end the tool without memory. Options, tree, symbols, names, report, misses and nodes must outlive it. */
 void shape_init(struct shaper *h, const struct spool_counts *counts);
 void shape_free(struct shaper *h);

@@ -202,8 +202,7 @@ static int read_input(struct stacks *s, struct stacks_file *f, struct progress *
         .order = s->how.order,
         .runs = s->how.runs,
         .run_bytes = &s->run_bytes,
-        .stacks_may_go =
-            s->options->shape.has_frame_filter || s->options->shape.kernel == KERNEL_ONLY,
+        .stacks_may_go = shape_deselects(&s->options->shape),
         .epochs = symbols_of_kernel(&s->options->symbols),
         .select = &s->options->select,
     };
@@ -473,5 +472,5 @@ void stacks_print_report(struct stacks *s)
 {
     progress_end(&s->progress);
     if (s->options->verbose)
-        report_print(&s->report_lines);
+        cli_report_lines(&s->report_lines);
 }

@@ -50,12 +50,13 @@ struct stacks_cell {
 /* What a converter contributes. Hooks may be NULL but for label. */
 struct stacks_hooks {
     void *user;
-    /* All inputs were read (with time order: before the first is added; else each before it is added). */
-    int (*input)(void *user,
-                 const struct stacks_input *input); /* 0, or -1 after an error message */
+    /* An input was read, and is not added yet: with time order all inputs are read before the first is added, else each
+     * is added before the next is read. 0, or -1 after an error message. */
+    int (*input)(void *user, const struct stacks_input *input);
     /* The frames and cells from here on are those of this input. */
     void (*begin)(void *user, const struct stacks_input *input);
-    /* The label of an output frame: equal numbers are one frame in the document. Called once for each resolved frame. */
+    /* The label of an output frame: equal numbers are one frame in the document. Called once for each resolved frame.
+     */
     uint32_t (*label)(void *user, const struct out_frame *frame);
     /* The node below which the stacks of a source go, e.g. root frames for process and thread. NULL: OTREE_ROOT. */
     uint32_t (*root)(void *user, struct otree *tree, const struct source *source);

@@ -1,47 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Describing the modules and the kernel of a spool to libsym, once each. */
-#include "symbols.h"
+/* Describing the modules of a spool to libsym, once each. The kernel is in symbols_kernel.c. */
+#include "symbols_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture_id.h"
 #include "cli.h"
 #include "hits.h"
 #include "packed_ids.h"
 #include "symbols_open.h"
-
-struct symbols {
-    const struct symbol_options *options;
-    struct sym_context *context;       /* NULL with --no-symbols */
-    char capture[CAPTURE_ID_SIZE];     /* the present one's id; "": not known (yet) */
-    struct packed_ids *packed_ids;     /* of that capture; NULL: no manifest has any */
-    bool kallsyms;                     /* an archive has some, ... */
-    bool kernel_packed;                /* ... or packed kernel symbols of the capture */
-    const char *vmlinux;               /* NULL: none that can be used */
-    struct spool_reader *reader;       /* of the present input, ... */
-    const struct aggregate *aggregate; /* ... and what was counted of it */
-    const char *path;                  /* of the input; NULL: standard input */
-    bool python_marks;
-    bool kernel_loaded;
-    bool kallsyms_warned; /* it was complained about: once is enough for all inputs */
-    uint32_t *handles;    /* by module id of the present input; SYM_NO_MODULE: not described yet */
-    size_t handle_count;
-    uint64_t *module_hits; /* with --debuginfod: samples by module id; NULL: not counted */
-
-    /* Of an input that is still being read: */
-    bool early;
-    bool capture_begun;
-    uint32_t generation;
-    bool kernel_whole; /* all of a kallsyms is loaded; else what answers `needed` */
-    uint64_t *needed;  /* sorted */
-    size_t needed_count;
-    size_t not_needed;      /* how often other addresses were asked for since */
-    size_t loaded_ksymbols; /* of the epochs' events */
-    unsigned ksymbol_loads, needed_loads;
-    uint32_t *build_id_note; /* by module id: index + 1 of its latest note */
-    size_t build_id_notes_seen;
-};
+#include "text.h"
 
 struct symbols *symbols_new(const struct symbol_options *o, const struct shape_options *shape)
 {
@@ -109,31 +77,12 @@ static bool start_time_us(const struct symbols *s, uint64_t *us)
 static char *folder_of(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
-    size_t size = slash ? (size_t)(slash - path) : 0;
-    char *folder;
 
     if (!path)
         return NULL;
-    if (size == 0) { /* "cap.spool" and "/cap.spool" */
-        path = slash ? "/" : ".";
-        size = 1;
-    }
-    folder = cli_realloc(NULL, size + 1, 1);
-    memcpy(folder, path, size);
-    folder[size] = '\0';
-    return folder;
-}
-
-static bool is_known(const char *note, unsigned index, char *word, size_t size)
-{
-    return note && notes_word(note, index, word, size) && strcmp(word, "-") != 0;
-}
-
-/* The release of the kernel that was sampled; false when nothing was noted. */
-static bool find_release(const struct notes *notes, char *release, size_t size)
-{
-    return is_known(notes_value(notes, "kernel"), 0, release, size) ||
-           is_known(notes_value(notes, "host"), 1, release, size);
+    if (!slash || slash == path) /* "cap.spool" and "/cap.spool" */
+        return text_copy(slash ? "/" : ".", 1);
+    return text_copy(path, (size_t)(slash - path));
 }
 
 /* What archives have of the capture. That of the one before stays when it is the same: nobody is warned twice. */
@@ -162,9 +111,9 @@ static int begin_capture(struct symbols *s, const char *path)
     char boot_id[128], release[256], *folder = folder_of(path);
     int rc;
 
-    if (is_known(notes_value(notes, "kernel"), 2, boot_id, sizeof boot_id))
+    if (symbols_note_word(notes_value(notes, "kernel"), 2, boot_id, sizeof boot_id))
         capture.boot_id = boot_id;
-    if (find_release(notes, release, sizeof release))
+    if (symbols_find_release(notes, release, sizeof release))
         capture.release = release;
     capture.has_start_time = start_time_us(s, &capture.start_time_us);
     if (!s->early)
@@ -179,210 +128,6 @@ static int begin_capture(struct symbols *s, const char *path)
         return 0;
     cli_error("symbols: %s", sym_context_error(s->context));
     return -1;
-}
-
-/* ---- the kernel ---- */
-
-/* What the notes know of the kernel that was sampled: its release and build id. */
-struct kernel_identity {
-    char release[256];
-    uint8_t build_id[NOTES_BUILD_ID_MAX];
-};
-
-static void identify_kernel(const struct notes *notes, struct kernel_identity *identity,
-                            struct sym_kernel *kernel)
-{
-    char hex[2 * NOTES_BUILD_ID_MAX + 1];
-
-    if (find_release(notes, identity->release, sizeof identity->release))
-        kernel->release = identity->release;
-    if (is_known(notes_value(notes, "kernel"), 1, hex, sizeof hex))
-        kernel->build_id_size = notes_hex(hex, strlen(hex), identity->build_id);
-    if (kernel->build_id_size > 0)
-        kernel->build_id = identity->build_id;
-}
-
-/* The kernel's modules as ranges, malloc'ed. */
-static struct sym_kernel_range *list_ranges(struct spool_reader *reader, size_t *count)
-{
-    struct sym_kernel_range *ranges = NULL;
-    size_t capacity = 0;
-    struct spool_counts counts;
-
-    *count = 0;
-    spool_reader_counts(reader, &counts);
-    for (uint32_t id = 0; id < counts.modules; id++) {
-        const struct spool_module *m = spool_reader_module(reader, id);
-
-        if (!m || !m->kernel || m->start >= m->end)
-            continue;
-        if (*count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            ranges = cli_realloc(ranges, capacity, sizeof *ranges);
-        }
-        ranges[(*count)++] = (struct sym_kernel_range){
-            .start = m->start,
-            .end = m->end,
-            .file_offset = m->file_offset,
-            .name = m->path_size > 0 ? m->path : NULL,
-            .name_size = m->path_size,
-        };
-    }
-    return ranges;
-}
-
-/* A file of names that cannot be used never fails a conversion. */
-static bool is_file_error(int rc)
-{
-    return rc == SYM_ERR_NOT_FOUND || rc == SYM_ERR_IO || rc == SYM_ERR_FORMAT;
-}
-
-/* Whether it is this file that failed. NULL: no. */
-static bool error_names(const struct symbols *s, const char *path)
-{
-    return path && strncmp(sym_context_error(s->context), path, strlen(path)) == 0;
-}
-
-/* Kallsyms of an archive are as good as named: what is wrong with them is said, too. */
-static void warn_kallsyms(struct symbols *s)
-{
-    const char *detail = sym_kernel_detail(s->context);
-
-    if (!s->kallsyms || s->kallsyms_warned || !strstr(detail, "kallsyms: "))
-        return;
-    s->kallsyms_warned = true;
-    cli_warn("%s; %s", detail,
-             sym_kernel_state(s->context) == SYM_KERNEL_OK ? "not used"
-                                                           : "kernel frames stay addresses");
-}
-
-/* needed: NULL for everything. */
-static int load_kernel(struct symbols *s, const uint64_t *needed, size_t needed_count)
-{
-    struct sym_kernel kernel = {
-        .size = sizeof kernel, .needed = needed, .needed_count = needed_count};
-    struct kernel_identity identity;
-    struct sym_kernel_range *ranges;
-    int rc;
-
-    kernel.kallsyms = s->options->kallsyms;
-    identify_kernel(&s->aggregate->notes, &identity, &kernel);
-    kernel.ranges = ranges = list_ranges(s->reader, &kernel.range_count);
-    kernel.ksymbols = s->aggregate->epochs.events;
-    kernel.ksymbol_count = s->aggregate->epochs.event_count;
-    kernel.vmlinux = s->vmlinux;
-    rc = sym_kernel_load(s->context, &kernel);
-    if (is_file_error(rc) && error_names(s, s->vmlinux)) {
-        cli_warn("--vmlinux %s; it is not used", sym_context_error(s->context));
-        kernel.vmlinux = s->vmlinux = NULL;
-        rc = sym_kernel_load(s->context, &kernel);
-    }
-    free(ranges);
-    s->kernel_loaded = true;
-    if (is_file_error(rc)) {
-        if (!s->kallsyms_warned)
-            cli_warn("%s; kernel frames stay addresses", sym_context_error(s->context));
-        s->kallsyms_warned = true;
-        return 0;
-    }
-    if (rc < 0)
-        cli_error("%s", sym_context_error(s->context));
-    else
-        warn_kallsyms(s);
-    return rc < 0 ? -1 : 0;
-}
-
-static int list_needed(struct symbols *s, const uint64_t **needed, size_t *count)
-{
-    if (spool_reader_kernel_addresses(s->reader, needed, count) >= 0)
-        return 0;
-    cli_error("out of memory");
-    return -1;
-}
-
-static int load_whole_kernel(struct symbols *s)
-{
-    const uint64_t *needed;
-    size_t count;
-
-    if (s->options->no_kernel_symbols)
-        return 0;
-    if (list_needed(s, &needed, &count) < 0)
-        return -1;
-    if (count == 0 && !s->options->kallsyms && !s->kernel_packed)
-        return 0;
-    return load_kernel(s, needed, count);
-}
-
-/* ---- the kernel of an input that is still being read ---- */
-
-/* Every change of BPF programs is worth a load of the kernel, until there are so many that they may be meant to take
- * time; then every sixteenth part of them. */
-#define KSYMBOL_LOADS_MAX 256
-/* The same for addresses that the last load was not asked for. */
-#define NEEDED_LOADS_MAX 64
-
-static int compare_addresses(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-static bool ksymbols_grew(const struct symbols *s)
-{
-    size_t more = s->aggregate->epochs.event_count - s->loaded_ksymbols;
-
-    if (s->ksymbol_loads < KSYMBOL_LOADS_MAX)
-        return more > 0;
-    return more > s->loaded_ksymbols / 16;
-}
-
-static bool needed_grew(struct symbols *s, uint64_t address)
-{
-    if (s->kernel_whole || (s->needed_count > 0 && bsearch(&address, s->needed, s->needed_count,
-                                                           sizeof address, compare_addresses)))
-        return false;
-    s->not_needed++;
-    return s->needed_loads < NEEDED_LOADS_MAX || s->not_needed > s->needed_count / 16;
-}
-
-static int load_needed(struct symbols *s)
-{
-    const uint64_t *needed;
-    size_t count;
-
-    if (list_needed(s, &needed, &count) < 0)
-        return -1;
-    s->needed = cli_realloc(s->needed, count, sizeof *needed);
-    if (count > 0)
-        memcpy(s->needed, needed, count * sizeof *needed);
-    s->needed_count = count;
-    s->not_needed = 0;
-    s->needed_loads++;
-    return load_kernel(s, s->needed, count);
-}
-
-/* Loads what a frame at this address needs and what has come since the last load. A kallsyms is taken whole; a
- * System.map can be moved only with addresses to compare. */
-static int update_kernel(struct symbols *s, uint64_t address)
-{
-    bool first = !s->kernel_loaded;
-
-    if (s->options->no_kernel_symbols || (!first && !ksymbols_grew(s) && !needed_grew(s, address)))
-        return 0;
-    s->ksymbol_loads += s->aggregate->epochs.event_count > s->loaded_ksymbols;
-    s->loaded_ksymbols = s->aggregate->epochs.event_count;
-    s->generation += !first;
-    if (first || s->kernel_whole) {
-        if (load_kernel(s, NULL, 0) < 0)
-            return -1;
-        s->kernel_whole =
-            sym_kernel_state(s->context) == SYM_KERNEL_OK || s->options->kallsyms || s->kallsyms;
-        if (s->kernel_whole)
-            return 0;
-    }
-    return load_needed(s);
 }
 
 /* ---- inputs ---- */
@@ -413,8 +158,8 @@ static void grow_handles(struct symbols *s)
         s->handles[i] = SYM_NO_MODULE;
     if (!s->early)
         return;
-    s->build_id_note = cli_realloc(s->build_id_note, s->handle_count, sizeof *s->build_id_note);
-    memset(s->build_id_note + from, 0, (s->handle_count - from) * sizeof *s->build_id_note);
+    s->build_id_note =
+        cli_extend(s->build_id_note, from, s->handle_count, sizeof *s->build_id_note);
 }
 
 int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
@@ -426,7 +171,7 @@ int symbols_begin(struct symbols *s, const struct tool_input *in, const struct a
         return 0;
     if (s->options->debuginfod)
         s->module_hits = hits_count(s->reader, a);
-    return begin_capture(s, in->path) < 0 ? -1 : load_whole_kernel(s);
+    return begin_capture(s, in->path) < 0 ? -1 : symbols_load_kernel(s);
 }
 
 void symbols_begin_early(struct symbols *s, const struct tool_input *in, const struct aggregate *a)
@@ -539,7 +284,7 @@ static int begin_frame(struct symbols *s, const struct spool_frame *f)
     s->capture_begun = true;
     s->python_marks = names_has_python_marks(s->aggregate->names);
     grow_handles(s);
-    return f->kernel ? update_kernel(s, f->abs) : 0;
+    return f->kernel ? symbols_update_kernel(s, f->abs) : 0;
 }
 
 static int fail(const struct symbols *s)
@@ -713,35 +458,6 @@ const char *symbols_debug_text(const struct symbols *s, uint32_t module_id)
         return NULL;
     /* So it is with most files of a system, and nothing is wrong with them. */
     return strstr(detail, ": stripped, and no") ? NULL : detail;
-}
-
-const char *symbols_kernel_text(const struct symbols *s, const char **detail)
-{
-    enum sym_kernel_state state;
-
-    *detail = "";
-    if (s->options->no_kernel_symbols)
-        return sym_miss_text(SYM_MISS_DISABLED);
-    if (!s->context || !s->kernel_loaded)
-        return NULL;
-    *detail = sym_kernel_detail(s->context);
-    state = sym_kernel_state(s->context);
-    return state == SYM_KERNEL_OK ? NULL : sym_kernel_state_text(state);
-}
-
-bool symbols_kernel_restricted(const struct symbols *s)
-{
-    return s->context && s->kernel_loaded && sym_kernel_state(s->context) == SYM_KERNEL_RESTRICTED;
-}
-
-const char *symbols_vmlinux_text(const struct symbols *s)
-{
-    const char *detail;
-
-    if (!s->context || !s->kernel_loaded || !s->options->vmlinux)
-        return NULL;
-    detail = sym_kernel_detail(s->context);
-    return *detail ? detail : NULL;
 }
 
 const char *symbols_perf_map_text(const struct symbols *s, int32_t pid, const char **path)

@@ -29,8 +29,8 @@ struct resolved {
     size_t frame_count;
 };
 
-/* Whether every archive of --symbols is a folder or a file that may be one (symbols_new opens it). 0, or -1 after an error message. For other options' folders that are none
- * there is a warning. To be called once, by main. */
+/* Whether every archive of --symbols is a folder or a file that may be one; symbols_new opens it. 0, or -1 after an
+ * error message. For the folders of other options there is a warning where they are none. To be called once, by main. */
 int symbols_check_folders(const struct symbol_options *o);
 
 /* NULL after an error message. *o must outlive it. */
@@ -47,14 +47,14 @@ static inline bool symbols_of_kernel(const struct symbol_options *o)
  * message. A kallsyms file that cannot be used is none: there is a warning, once, and kernel frames stay addresses. */
 int symbols_begin(struct symbols *s, const struct tool_input *in, const struct aggregate *a);
 
-/* Asks for all frames of the input whose stacks count and whose names are in files, in the order in which files are read
- * fastest: libsym remembers the answers. What symbols_resolve says does not change. After symbols_begin. 0, or -1 after
- * an error message. */
+/* Asks for all frames of the input whose stacks count and whose names are in files, in the order in which files are
+ * read fastest: libsym remembers the answers. What symbols_resolve says does not change. After symbols_begin. 0, or
+ * -1 after an error message. */
 int symbols_prepare(struct symbols *s);
 
-/* As symbols_begin, for an input that is still being read, with aggregate_begin and its like: answers are what is known when
- * they are asked for. Modules are described when the first frame of theirs is asked for, the capture and the kernel when
- * the first frame at all and of the kernel is. */
+/* As symbols_begin, for an input that is still being read, with aggregate_begin and its like: answers are what is
+ * known when they are asked for. Modules are described when the first frame of theirs is asked for, the capture and
+ * the kernel when the first frame at all and of the kernel is. */
 void symbols_begin_early(struct symbols *s, const struct tool_input *in, const struct aggregate *a);
 
 /* Changes when answers given before might be others now, because more of the kernel is known. May change with every

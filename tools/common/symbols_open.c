@@ -183,8 +183,7 @@ int symbols_open_context(struct sym_context *context, const struct symbol_option
     int rc;
 
     if (debug_dirs->count == 0 && environment) {
-        folders = cli_realloc(NULL, strlen(environment) + 1, 1);
-        strcpy(folders, environment);
+        folders = text_copy(environment, strlen(environment));
         split_folders(folders, &from_environment);
         debug_dirs = &from_environment;
     }

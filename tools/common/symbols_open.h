@@ -13,7 +13,8 @@ bool symbols_archive_has(const struct sym_context *context, const struct symbol_
 /* Why this file cannot be the kernel's; NULL when it may be. */
 const char *symbols_vmlinux_fault(const char *path);
 
-/* Opens a new context. 0, or -1 after an error message; there is a warning for each archive that is damaged. What the options point to is copied. */
+/* Opens a new context. 0, or -1 after an error message; there is a warning for each archive that is damaged. What the
+ * options point to is copied. */
 int symbols_open_context(struct sym_context *context, const struct symbol_options *o,
                          const struct shape_options *shape);
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "text.h"
+
 /* Changed only while the signals below are blocked. */
 static struct temporary *listed;
 
@@ -106,4 +108,26 @@ void temporary_forget(struct temporary *t)
     free(t->path);
     t->path = NULL;
     errno = error;
+}
+
+const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+
+    return folder != NULL && *folder != '\0' ? folder : "/tmp";
+}
+
+int temporary_open_unlinked(void)
+{
+    struct text_buffer path = {0};
+    int fd = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    text_printf(&path, "%s/spooltools-XXXXXX", temporary_folder());
+    fd = mkostemp(path.data, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path.data);
+    text_free(&path);
+    return fd;
 }

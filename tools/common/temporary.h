@@ -15,4 +15,10 @@ int temporary_make(struct temporary *t, char *pattern);
 /* It has another name now, or was removed. Does nothing without one. Keeps errno. */
 void temporary_forget(struct temporary *t);
 
+/* The folder that temporary files without a name of their own are in: TMPDIR, or /tmp. */
+const char *temporary_folder(void);
+/* A file in it that has no name and is gone with its descriptor, which is returned; -1 with errno. Ends the tool
+ * without memory. */
+int temporary_open_unlinked(void);
+
 #endif

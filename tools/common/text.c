@@ -8,7 +8,6 @@
 #include "cli.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,21 +51,56 @@ void text_append_byte(struct text_buffer *b, char byte)
     text_append(b, &byte, 1);
 }
 
-void text_printf(struct text_buffer *b, const char *format, ...)
+void text_vprintf(struct text_buffer *b, const char *format, va_list args)
 {
-    va_list args, again;
+    va_list again;
     int size;
 
-    va_start(args, format);
     va_copy(again, args);
     size = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     if (size > 0) {
         reserve(b, (size_t)size);
         vsnprintf(b->data + b->size, (size_t)size + 1, format, again);
         b->size += (size_t)size;
     }
     va_end(again);
+}
+
+void text_printf(struct text_buffer *b, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    text_vprintf(b, format, args);
+    va_end(args);
+}
+
+void text_write_hex(char *out, const uint8_t *bytes, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < size; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+void text_append_hex(struct text_buffer *b, const uint8_t *bytes, size_t size)
+{
+    reserve(b, 2 * size);
+    text_write_hex(b->data + b->size, bytes, size);
+    b->size += 2 * size;
+}
+
+char *text_copy(const char *data, size_t size)
+{
+    char *copy = cli_realloc(NULL, size + 1, 1);
+
+    if (size > 0)
+        memcpy(copy, data, size);
+    copy[size] = '\0';
+    return copy;
 }
 
 void text_number(struct text_buffer *b, uint64_t number)
@@ -173,11 +207,10 @@ static bool is_separator(uint32_t code)
     return code == 0x2028 || code == 0x2029;
 }
 
-size_t text_clean(const char *in, size_t size, struct text_buffer *out)
+void text_append_clean(struct text_buffer *out, const char *in, size_t size)
 {
-    size_t begin = 0;
+    size_t first = out->size, begin = first;
 
-    start(out);
     for (size_t at = 0, length; at < size; at += length) {
         uint32_t code;
 
@@ -189,30 +222,23 @@ size_t text_clean(const char *in, size_t size, struct text_buffer *out)
         else
             text_append(out, in + at, length);
     }
-    while (out->size > 0 && out->data[out->size - 1] == ' ')
+    while (out->size > first && out->data[out->size - 1] == ' ')
         out->size--;
     while (begin < out->size && out->data[begin] == ' ')
         begin++;
-    out->size -= begin;
-    memmove(out->data, out->data + begin, out->size);
-    out->data[out->size] = '\0';
-    if (out->size == 0)
+    out->size -= begin - first;
+    if (out->size == first) {
         text_append(out, "[unnamed]", 9);
-    return out->size;
+        return;
+    }
+    memmove(out->data + first, out->data + begin, out->size - first);
+    out->data[out->size] = '\0';
 }
 
-size_t text_utf8(const char *in, size_t size, struct text_buffer *out)
+size_t text_clean(const char *in, size_t size, struct text_buffer *out)
 {
-    start(out);
-    for (size_t at = 0, length; at < size; at += length) {
-        uint32_t code;
-
-        length = text_decode(in + at, size - at, &code);
-        if (code == TEXT_BAD)
-            text_append(out, replacement, 3);
-        else
-            text_append(out, in + at, length);
-    }
+    out->size = 0;
+    text_append_clean(out, in, size);
     return out->size;
 }
 
@@ -222,9 +248,8 @@ static void append_escaped(struct text_buffer *out, const char *in, size_t size)
         text_printf(out, "\\x%02x", (unsigned char)in[i]);
 }
 
-size_t text_display(const char *in, size_t size, struct text_buffer *out)
+void text_append_display(struct text_buffer *out, const char *in, size_t size)
 {
-    start(out);
     for (size_t at = 0, length; at < size; at += length) {
         uint32_t code;
 
@@ -234,6 +259,12 @@ size_t text_display(const char *in, size_t size, struct text_buffer *out)
         else
             text_append(out, in + at, length);
     }
+}
+
+size_t text_display(const char *in, size_t size, struct text_buffer *out)
+{
+    start(out);
+    text_append_display(out, in, size);
     return out->size;
 }
 

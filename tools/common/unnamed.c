@@ -170,10 +170,7 @@ static void report_misses(struct text_buffer *out, const struct misses *m,
             continue;
         if (place < misses_kernel(m))
             module = spool_reader_module(reader, m->charged[place]);
-        if (count == capacity) {
-            capacity = capacity ? capacity * 2 : 16;
-            lines = cli_realloc(lines, capacity, sizeof *lines);
-        }
+        lines = cli_grow(lines, &capacity, count, sizeof *lines);
         lines[count] = module ? module_line(symbols, module, reason)
                               : other_line(symbols, place == misses_kernel(m), reason);
         lines[count++].samples = m->samples[place];
@@ -202,10 +199,7 @@ static void report_names_of_unknown_builds(struct text_buffer *out, const struct
 
         if (!m->unverified[place] || !(module = spool_reader_module(reader, place)))
             continue;
-        if (count == capacity) {
-            capacity = capacity ? capacity * 2 : 16;
-            files = cli_realloc(files, capacity, sizeof *files);
-        }
+        files = cli_grow(files, &capacity, count, sizeof *files);
         files[count++] = (struct report_path){module->path, module->path_size};
     }
     if (count > 1)
@@ -241,10 +235,7 @@ static void report_debug_files(struct text_buffer *out, const struct misses *m,
 
         if (!detail || module->kernel || m->samples[m->places[id]] > 0)
             continue;
-        if (count == capacity) {
-            capacity = capacity ? capacity * 2 : 16;
-            lines = cli_realloc(lines, capacity, sizeof *lines);
-        }
+        lines = cli_grow(lines, &capacity, count, sizeof *lines);
         lines[count++] = (struct debug_line){{module->path, module->path_size}, detail};
     }
     if (count > 1)

@@ -21,9 +21,8 @@ struct folded {
     struct labels labels;
     struct stacks stacks;
     struct text_buffer text; /* scratch of one label */
-    struct text_buffer clean;
-    uint64_t line_weight; /* with --timeline: of the line at hand */
-    uint32_t *path;       /* scratch: labels of a line, leaf first */
+    uint64_t line_weight;    /* with --timeline: of the line at hand */
+    uint32_t *path;          /* scratch: labels of a line, leaf first */
     size_t path_capacity;
 };
 
@@ -126,8 +125,7 @@ static uint32_t first_label(void *user, uint32_t label)
 static void begin_root(struct folded *f, const char *name, size_t size)
 {
     f->text.size = 0;
-    text_clean(name, size, &f->clean);
-    text_append(&f->text, f->clean.data, f->clean.size);
+    text_append_clean(&f->text, name, size);
     replace(&f->text, 0, ' ', '_');
 }
 
@@ -190,10 +188,7 @@ static void write_line(struct folded *f, uint32_t node, uint64_t weight)
     size_t n = 0;
 
     for (; node != OTREE_ROOT; node = nodes[node].parent) {
-        if (n == f->path_capacity) {
-            f->path_capacity = f->path_capacity ? f->path_capacity * 2 : 256;
-            f->path = cli_realloc(f->path, f->path_capacity, sizeof *f->path);
-        }
+        f->path = cli_grow(f->path, &f->path_capacity, n, sizeof *f->path);
         f->path[n++] = nodes[node].label;
     }
     for (size_t i = 0; i < n; i++) {
@@ -449,7 +444,6 @@ int folded_convert(const struct tool_options *options, const struct folded_optio
     stacks_free(&f.stacks);
     labels_free(&f.labels);
     text_free(&f.text);
-    text_free(&f.clean);
     free(f.path);
     return rc;
 }

@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Packing by protobuf-c, gzip by zlib. */
+/* Packing by protobuf-c. */
 #include "envelope.h"
 
 #include <stdlib.h>
 #include <string.h>
-#define ZLIB_CONST /* next_in is const */
-#include <zlib.h>
 
 #include "cli.h"
+#include "gzip_out.h"
 #include "profile.pb-c.h"
 
 #define VARINT_MAX ((size_t)10)
-#define STAGE_SIZE ((size_t)256 * 1024)
-#define PACKED_SIZE ((size_t)64 * 1024)
 
 struct envelope {
     struct tool_output *out;
-    bool gzip;
-    z_stream stream;
-    gz_header gzip_header;
-    uint8_t *stage; /* what deflate gets at once */
-    size_t stage_size;
-    uint8_t *packed; /* what deflate gives at once */
+    struct gzip_out *gzip; /* NULL: the bare message */
     uint8_t *message;
     size_t message_capacity;
     Perftools__Profiles__Line *lines; /* scratch of a location */
     Perftools__Profiles__Line **line_list;
     size_t line_capacity;
 };
-
-/* ---- gzip ---- */
 
 struct envelope *envelope_new(struct tool_output *out, int gzip_level)
 {
@@ -38,84 +28,35 @@ struct envelope *envelope_new(struct tool_output *out, int gzip_level)
     e->out = out;
     if (gzip_level == 0)
         return e;
-    e->stage = cli_realloc(NULL, STAGE_SIZE, 1);
-    e->packed = cli_realloc(NULL, PACKED_SIZE, 1);
-    e->gzip_header.os = 3; /* the same bytes wherever it was written; time and name stay zero */
-    if (deflateInit2(&e->stream, gzip_level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-        cli_error("out of memory");
-        envelope_free(e);
-        return NULL;
-    }
-    e->gzip = true;
-    deflateSetHeader(&e->stream, &e->gzip_header);
-    return e;
+    e->gzip = gzip_out_new(out, gzip_level);
+    if (e->gzip)
+        return e;
+    envelope_free(e);
+    return NULL;
 }
 
 void envelope_free(struct envelope *e)
 {
     if (!e)
         return;
-    if (e->gzip)
-        deflateEnd(&e->stream);
-    free(e->stage);
-    free(e->packed);
+    gzip_out_free(e->gzip);
     free(e->message);
     free(e->lines);
     free(e->line_list);
     free(e);
 }
 
-/* Returns what deflate does last. */
-static int squeeze(struct envelope *e, const uint8_t *data, size_t size, int flush)
-{
-    int rc;
-
-    e->stream.next_in = data;
-    e->stream.avail_in = (uInt)size;
-    do {
-        e->stream.next_out = e->packed;
-        e->stream.avail_out = (uInt)PACKED_SIZE;
-        rc = deflate(&e->stream, flush);
-        output_write(e->out, e->packed, PACKED_SIZE - e->stream.avail_out);
-    } while (e->stream.avail_out == 0 && !output_failed(e->out));
-    return rc; /* cppcheck-suppress uninitvar ; the loop is entered */
-}
-
-static void flush_stage(struct envelope *e)
-{
-    squeeze(e, e->stage, e->stage_size, Z_NO_FLUSH);
-    e->stage_size = 0;
-}
-
 static void put_bytes(struct envelope *e, const uint8_t *data, size_t size)
 {
-    if (!e->gzip) {
+    if (e->gzip)
+        gzip_out_write(e->gzip, data, size);
+    else
         output_write(e->out, data, size);
-        return;
-    }
-    while (size > 0) {
-        size_t part = STAGE_SIZE - e->stage_size;
-
-        if (part > size)
-            part = size;
-        memcpy(e->stage + e->stage_size, data, part);
-        e->stage_size += part;
-        data += part;
-        size -= part;
-        if (e->stage_size == STAGE_SIZE)
-            flush_stage(e);
-    }
 }
 
 int envelope_finish(struct envelope *e)
 {
-    if (!e->gzip)
-        return 0;
-    flush_stage(e);
-    if (squeeze(e, NULL, 0, Z_FINISH) == Z_STREAM_END || output_failed(e->out))
-        return 0;
-    cli_error("gzip failed");
-    return -1;
+    return e->gzip ? gzip_out_finish(e->gzip) : 0;
 }
 
 /* ---- messages ---- */

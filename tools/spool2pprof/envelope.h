@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profile on its way out: messages are packed one by one as parts of one Profile, which on the wire is what follows
- * when they are put behind each other, and go through gzip to the output. Nobody else knows protobuf-c or zlib, and
- * nothing of the document stays in memory.
+ * when they are put behind each other, and go through gzip to the output. Nobody else knows protobuf-c, and nothing
+ * of the document stays in memory.
  */
 #ifndef TOOLS_ENVELOPE_H
 #define TOOLS_ENVELOPE_H

@@ -90,14 +90,12 @@ static uint32_t intern_level(struct locations *l, const struct frame_level *leve
     uint32_t label = labels_intern(&l->labels, (const char *)level, sizeof *level);
 
     if (label >= l->label_capacity) {
-        size_t old = l->label_capacity;
+        size_t old = l->label_capacity, capacity = cli_next_capacity(old, label);
 
-        l->label_capacity = old ? old * 2 : 1024;
-        l->label_places = cli_realloc(l->label_places, l->label_capacity, sizeof *l->label_places);
-        l->label_ids = cli_realloc(l->label_ids, l->label_capacity, sizeof *l->label_ids);
-        memset(l->label_ids + old, 0, (l->label_capacity - old) * sizeof *l->label_ids);
-        l->label_flags = cli_realloc(l->label_flags, l->label_capacity, sizeof *l->label_flags);
-        memset(l->label_flags + old, 0, (l->label_capacity - old) * sizeof *l->label_flags);
+        l->label_places = cli_realloc(l->label_places, capacity, sizeof *l->label_places);
+        l->label_ids = cli_extend(l->label_ids, old, capacity, sizeof *l->label_ids);
+        l->label_flags = cli_extend(l->label_flags, old, capacity, sizeof *l->label_flags);
+        l->label_capacity = capacity;
     }
     return label;
 }
@@ -141,10 +139,7 @@ uint32_t locations_label(struct locations *l, const struct out_frame *f)
 
 static uint32_t add_location(struct locations *l, uint32_t number, bool group)
 {
-    if (l->count == l->order_capacity) {
-        l->order_capacity = l->order_capacity ? l->order_capacity * 2 : 1024;
-        l->order = cli_realloc(l->order, l->order_capacity, sizeof *l->order);
-    }
+    l->order = cli_grow(l->order, &l->order_capacity, l->count, sizeof *l->order);
     l->order[l->count++] = (struct location_ref){.number = number, .group = group};
     return l->count;
 }
@@ -162,22 +157,10 @@ static uint32_t group_id(struct locations *l, size_t size)
 {
     uint32_t group = labels_intern(&l->groups, (const char *)l->group, size * sizeof *l->group);
 
-    if (group >= l->group_capacity) {
-        size_t old = l->group_capacity;
-
-        l->group_capacity = old ? old * 2 : 64;
-        l->group_ids = cli_realloc(l->group_ids, l->group_capacity, sizeof *l->group_ids);
-        memset(l->group_ids + old, 0, (l->group_capacity - old) * sizeof *l->group_ids);
-    }
+    l->group_ids = cli_grow_zeroed(l->group_ids, &l->group_capacity, group, sizeof *l->group_ids);
     if (l->group_ids[group] == 0)
         l->group_ids[group] = add_location(l, group, true);
     return l->group_ids[group];
-}
-
-static void grow_group(struct locations *l)
-{
-    l->group_scratch = l->group_scratch ? l->group_scratch * 2 : 64;
-    l->group = cli_realloc(l->group, l->group_scratch, sizeof *l->group);
 }
 
 /* The location that begins, leaf first, at *node; moves *node to the last of its levels. */
@@ -192,8 +175,7 @@ static uint32_t chain_id(struct locations *l, const struct otree *tree, uint32_t
         uint32_t parent = tree->nodes[*node].parent;
         struct frame_level next;
 
-        if (n == l->group_scratch)
-            grow_group(l);
+        l->group = cli_grow(l->group, &l->group_scratch, n, sizeof *l->group);
         l->group[n++] = l->label_places[tree->nodes[*node].label];
         if (parent == OTREE_ROOT)
             break;
@@ -214,10 +196,7 @@ size_t locations_of_stack(struct locations *l, const struct otree *tree, uint32_
     for (; node != OTREE_ROOT; node = tree->nodes[node].parent) {
         uint32_t id = l->label_ids[tree->nodes[node].label];
 
-        if (n == l->ids_capacity) {
-            l->ids_capacity = l->ids_capacity ? l->ids_capacity * 2 : 256;
-            l->ids = cli_realloc(l->ids, l->ids_capacity, sizeof *l->ids);
-        }
+        l->ids = cli_grow(l->ids, &l->ids_capacity, n, sizeof *l->ids);
         l->ids[n++] = id ? id : chain_id(l, tree, &node);
     }
     return n;
@@ -249,8 +228,7 @@ static size_t location_labels(struct locations *l, const struct location_ref *re
     size_t size;
     const char *labels;
 
-    if (l->group_scratch == 0)
-        grow_group(l);
+    l->group = cli_grow(l->group, &l->group_scratch, 0, sizeof *l->group);
     if (!ref->group) {
         l->group[0] = ref->number;
         return 1;

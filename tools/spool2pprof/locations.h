@@ -55,8 +55,8 @@ void locations_free(struct locations *l);
 /* The label of an output frame. */
 uint32_t locations_label(struct locations *l, const struct out_frame *frame);
 
-/* The ids of a stack's locations, leaf first, in l->ids; returns their number. Locations that are met for the first time
- * get the next ids. */
+/* The ids of a stack's locations, leaf first, in l->ids; returns their number. Locations that are met for the first
+ * time get the next ids. */
 size_t locations_of_stack(struct locations *l, const struct otree *tree, uint32_t node);
 
 /* Writes all locations that got an id, and the functions and mappings they refer to. To be called once. */

@@ -60,10 +60,7 @@ static uint32_t intern(struct mappings *m, const struct mapping_key *key,
 
     if (number < m->count)
         return number;
-    if (m->count == m->capacity) {
-        m->capacity = m->capacity ? m->capacity * 2 : 64;
-        m->items = cli_realloc(m->items, m->capacity, sizeof *m->items);
-    }
+    m->items = cli_grow(m->items, &m->capacity, m->count, sizeof *m->items);
     m->items[m->count] = *mapping;
     return m->count++;
 }
@@ -82,8 +79,7 @@ static uint32_t pseudo_mapping(struct mappings *m, const char *name)
 static uint32_t build_id_text(struct mappings *m, const uint8_t *bytes, size_t size)
 {
     m->text.size = 0;
-    for (size_t i = 0; i < size; i++)
-        text_printf(&m->text, "%02x", bytes[i]);
+    text_append_hex(&m->text, bytes, size);
     return stringtable_text(m->strings, m->text.data, m->text.size);
 }
 
@@ -237,10 +233,7 @@ static void find_mains(struct mappings *m)
             continue;
         if (module->end <= module->start) /* legal, but it maps nothing */
             continue;
-        if (m->main_count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            m->mains = cli_realloc(m->mains, capacity, sizeof *m->mains);
-        }
+        m->mains = cli_grow(m->mains, &capacity, m->main_count, sizeof *m->mains);
         m->mains[m->main_count++] = (struct main_module){
             .pid = module->pid, .program = is_program(module) ? id : SPOOL_NO_ID, .named = id};
     }
@@ -311,10 +304,7 @@ static void list(struct mappings *m, uint32_t mapping)
     if (m->items[mapping].used)
         return;
     m->items[mapping].used = true;
-    if (m->used_count == m->used_capacity) {
-        m->used_capacity = m->used_capacity ? m->used_capacity * 2 : 64;
-        m->used = cli_realloc(m->used, m->used_capacity, sizeof *m->used);
-    }
+    m->used = cli_grow(m->used, &m->used_capacity, m->used_count, sizeof *m->used);
     m->used[m->used_count++] = mapping;
 }
 

@@ -26,25 +26,12 @@ uint32_t stringtable_text(struct stringtable *t, const char *text, size_t size)
     return labels_intern(&t->texts, text, size);
 }
 
-static void grow_indexes(struct stringtable *t)
-{
-    size_t old = t->index_capacity;
-
-    t->index_capacity = t->texts.count + (size_t)t->texts.count / 2 + 64;
-    t->indexes = cli_realloc(t->indexes, t->index_capacity, sizeof *t->indexes);
-    memset(t->indexes + old, 0, (t->index_capacity - old) * sizeof *t->indexes);
-}
-
 uint32_t stringtable_index(struct stringtable *t, uint32_t text)
 {
-    if (text >= t->index_capacity)
-        grow_indexes(t);
+    t->indexes = cli_grow_zeroed(t->indexes, &t->index_capacity, text, sizeof *t->indexes);
     if (t->indexes[text] > 0 || (text == STRINGTABLE_EMPTY && t->count > 0))
         return t->indexes[text];
-    if (t->count == t->order_capacity) {
-        t->order_capacity = t->order_capacity ? t->order_capacity * 2 : 256;
-        t->order = cli_realloc(t->order, t->order_capacity, sizeof *t->order);
-    }
+    t->order = cli_grow(t->order, &t->order_capacity, t->count, sizeof *t->order);
     t->order[t->count] = text;
     return t->indexes[text] = t->count++;
 }

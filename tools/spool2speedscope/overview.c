@@ -16,7 +16,6 @@ void overview_free(struct overview *o)
     free(o->rank);
     free(o->by_rank);
     text_free(&o->text);
-    text_free(&o->clean);
 }
 
 /* ---- cells ---- */
@@ -26,12 +25,10 @@ static uint32_t process_label(struct overview *o, struct ss_frames *frames,
                               const struct source *source)
 {
     o->text.size = 0;
-    if (source->comm) {
-        text_clean(source->comm, source->comm_size, &o->clean);
-        text_append(&o->text, o->clean.data, o->clean.size);
-    } else {
+    if (source->comm)
+        text_append_clean(&o->text, source->comm, source->comm_size);
+    else
         text_printf(&o->text, "[unknown]");
-    }
     text_printf(&o->text, " %" PRId32, source->pid);
     return ss_frames_root(frames, o->text.data, o->text.size);
 }
@@ -43,10 +40,7 @@ static struct overview_part *begin_part(struct overview *o, struct ss_frames *fr
     struct source source;
 
     names_get_source(cell->input->aggregate->names, cell->source, &source);
-    if (o->part_count == o->part_capacity) {
-        o->part_capacity = o->part_capacity ? o->part_capacity * 2 : 64;
-        o->parts = cli_realloc(o->parts, o->part_capacity, sizeof *o->parts);
-    }
+    o->parts = cli_grow(o->parts, &o->part_capacity, o->part_count, sizeof *o->parts);
     part = &o->parts[o->part_count++];
     *part = (struct overview_part){
         .input = cell->input->index,
@@ -109,8 +103,8 @@ static uint32_t *by_label(const struct otree *tree)
     return order;
 }
 
-/* In the order wanted a stack comes before all that go on below it, and these come behind each other. So its place is that
- * of its prefix, and one, and the sizes of the branches beside it with lower labels. */
+/* In the order wanted a stack comes before all that go on below it, and these come behind each other. So its place is
+ * that of its prefix, and one, and the sizes of the branches beside it with lower labels. */
 void overview_rank(struct overview *o, const struct otree *tree)
 {
     uint32_t *order = by_label(tree);

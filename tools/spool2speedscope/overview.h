@@ -36,7 +36,7 @@ struct overview {
     bool several_processes;
     /* After overview_rank: nodes by the order of their stacks, and the other way round. */
     uint32_t *rank, *by_rank;
-    struct text_buffer text, clean; /* scratch */
+    struct text_buffer text; /* scratch */
 };
 
 /* A distinct stack. */
@@ -63,8 +63,8 @@ void overview_add(struct overview *o, struct ss_frames *frames, const struct sta
 /* Once the tree is complete. */
 void overview_rank(struct overview *o, const struct otree *tree);
 
-/* Adds the parts up that `takes` (NULL: all) wants, as nanoseconds if `time`. *list starts as {0}; free its entries with
- * free(). False when a number reaches 2^53. */
+/* Adds the parts up that `takes` (NULL: all) wants, as nanoseconds if `time`. *list starts as {0}; free its entries
+ * with free(). False when a number reaches 2^53. */
 bool overview_list(const struct overview *o, const struct otree *tree, bool time,
                    bool (*takes)(const void *user, const struct overview_part *part),
                    const void *user, struct overview_list *list);

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "overview.h"
+#include "select.h"
 #include "timeline.h"
 
 /* Above this the viewer's parser is slow. */
@@ -38,8 +39,8 @@ struct speedscope {
     struct overview_list all, rest;
     uint64_t end; /* of every profile */
 
-    struct labels names; /* of profiles so far */
-    struct text_buffer text, clean;
+    struct labels names;     /* of profiles so far */
+    struct text_buffer text; /* scratch */
 };
 
 /* ---- reading ---- */
@@ -141,8 +142,7 @@ static int by_weight(const void *a, const void *b)
 /* Whether options leave out samples that the threads were listed with. */
 static bool leaves_out(const struct tool_options *o)
 {
-    return o->select.comm_globs.count > 0 || o->select.thread_globs.count > 0 ||
-           o->shape.has_frame_filter || o->shape.kernel == KERNEL_ONLY;
+    return select_asks_names(&o->select) || shape_deselects(&o->shape);
 }
 
 /* Lists the threads that have samples in the document, and finds where each input's axis begins. 0 or -1. */
@@ -290,12 +290,6 @@ static void make_unique(struct speedscope *s)
     }
 }
 
-static void append_clean(struct speedscope *s, const char *name, size_t size)
-{
-    text_clean(name, size, &s->clean);
-    text_append(&s->text, s->clean.data, s->clean.size);
-}
-
 /* `PROCESS PID / THREAD TID`, into s->text. */
 static void name_thread(struct speedscope *s, const struct stacks_thread *t)
 {
@@ -304,12 +298,12 @@ static void name_thread(struct speedscope *s, const struct stacks_thread *t)
     names_get_source(t->input->aggregate->names, t->last_source, &source);
     s->text.size = 0;
     if (source.comm)
-        append_clean(s, source.comm, source.comm_size);
+        text_append_clean(&s->text, source.comm, source.comm_size);
     else
         text_printf(&s->text, "[unknown]");
     text_printf(&s->text, " %" PRId32 " / ", t->pid);
     if (source.thread) {
-        append_clean(s, source.thread, source.thread_size);
+        text_append_clean(&s->text, source.thread, source.thread_size);
         text_append_byte(&s->text, ' ');
     }
     text_printf(&s->text, "%" PRIu64, t->tid);
@@ -325,19 +319,15 @@ static void name_document(struct speedscope *s)
 
     s->text.size = 0;
     if (s->how->name) {
-        append_clean(s, s->how->name, strlen(s->how->name));
+        text_append_clean(&s->text, s->how->name, strlen(s->how->name));
         return;
     }
     for (size_t i = 0; i < o->input_count; i++) {
-        const char *name = o->inputs[i], *slash = strrchr(name, '/');
+        const char *name = inputs_base_name(o->inputs[i]);
 
-        if (strcmp(name, "-") == 0)
-            name = "standard input";
-        else if (slash && slash[1] != '\0')
-            name = slash + 1;
         if (i > 0)
             text_append(&s->text, ", ", 2);
-        append_clean(s, name, strlen(name));
+        text_append_clean(&s->text, name, strlen(name));
     }
 }
 
@@ -444,7 +434,6 @@ static void release(struct speedscope *s)
     overview_free(&s->overview);
     labels_free(&s->names);
     text_free(&s->text);
-    text_free(&s->clean);
     free(s->threads);
     free(s->all.entries);
     free(s->rest.entries);

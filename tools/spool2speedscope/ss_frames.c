@@ -43,10 +43,7 @@ static uint32_t intern(struct ss_frames *f, const char *name, size_t size, uint3
     label = labels_intern(&f->keys, f->key.data, f->key.size);
     if (label < known)
         return label;
-    if (label >= f->frame_capacity) {
-        f->frame_capacity = f->frame_capacity ? f->frame_capacity * 2 : 1024;
-        f->frames = cli_realloc(f->frames, f->frame_capacity, sizeof *f->frames);
-    }
+    f->frames = cli_grow(f->frames, &f->frame_capacity, label, sizeof *f->frames);
     f->frames[label] = (struct ss_frame){.file = file};
     return label;
 }

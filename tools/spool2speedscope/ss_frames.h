@@ -53,8 +53,8 @@ uint32_t ss_frames_root(struct ss_frames *f, const char *name, size_t size);
  * order of labels. */
 void ss_frames_number(struct ss_frames *f, const struct otree *tree, const bool *used);
 
-/* The list of indexes of a stack, root first: "[3,17,4]". root: label of a frame in front, or SS_NO_LABEL. The tree's stacks
- * have at most SS_MAX_DEPTH + 1 frames. Valid until the next call. */
+/* The list of indexes of a stack, root first: "[3,17,4]". root: label of a frame in front, or SS_NO_LABEL. The tree's
+ * stacks have at most SS_MAX_DEPTH + 1 frames. Valid until the next call. */
 const char *ss_frames_stack(struct ss_frames *f, const struct otree *tree, uint32_t root,
                             uint32_t node, size_t *size);
 

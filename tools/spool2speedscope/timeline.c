@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks over a thread's samples: one to measure, then one for each array of the profile, so that none of them is ever in
- * memory. All go through the same cursor, which has the rule of gaps.
+ * Walks over a thread's samples: one to measure, then one for each array of the profile, so that none of them is ever
+ * in memory. All go through the same cursor, which has the rule of gaps.
  */
 #include "timeline.h"
 
@@ -69,8 +69,8 @@ static void cursor_end(struct cursor *c)
     stacks_walk_end(&c->walk);
 }
 
-/* Whether there is a gap before the next sample. A sample at time t stands for the interval that ends there, and the axis
- * begins an interval before zero_ns: on the axis it begins at t - zero_ns. */
+/* Whether there is a gap before the next sample. A sample at time t stands for the interval that ends there, and the
+ * axis begins an interval before zero_ns: on the axis it begins at t - zero_ns. */
 static inline bool next_has_gap(const struct cursor *c)
 {
     return c->interval_ns > 0 && gap_before(c->next.time_ns - c->zero_ns, c->at, c->interval_ns);
@@ -226,10 +226,7 @@ static void set_path(struct path *p, const struct otree *tree, uint32_t node)
 {
     p->count = 0;
     for (; node != OTREE_ROOT; node = tree->nodes[node].parent) {
-        if (p->count == p->capacity) {
-            p->capacity = p->capacity ? p->capacity * 2 : 64;
-            p->nodes = cli_realloc(p->nodes, p->capacity, sizeof *p->nodes);
-        }
+        p->nodes = cli_grow(p->nodes, &p->capacity, p->count, sizeof *p->nodes);
         p->nodes[p->count++] = node;
     }
 }

@@ -22,7 +22,6 @@ void frame_print_free(struct frame_print *p)
     labels_free(&p->texts);
     free(p->hidden);
     text_free(&p->line);
-    text_free(&p->clean);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -44,8 +43,7 @@ static void write_line(struct frame_print *p, const struct out_frame *f)
         text_printf(line, "+0x%" PRIx64, f->offset);
     text_append(line, " (", 2);
     if (f->source_module != NULL) {
-        text_clean(f->module_path, f->module_path_size, &p->clean);
-        text_append(line, p->clean.data, p->clean.size);
+        text_append_clean(line, f->module_path, f->module_path_size);
     } else {
         text_printf(line, f->flags & FRAME_KERNEL ? "[kernel.kallsyms]" : "[unknown]");
     }
@@ -112,8 +110,8 @@ static void write_flags(struct text_buffer *line, const struct out_frame *f, boo
     text_append(line, "]}", 2);
 }
 
-/* The name in JSON: null where nothing names the frame, for module+0xOFF can be made of the other keys; but placeholders
- * are nothing but a name, and --unresolved=module asks for one. The marker is known by its kind. */
+/* The name in JSON: null where nothing names the frame, for module+0xOFF can be made of the other keys; but
+ * placeholders are nothing but a name, and --unresolved=module asks for one. The marker is known by its kind. */
 static bool has_name(const struct frame_print *p, const struct out_frame *f)
 {
     if (f->flags & FRAME_PLACEHOLDER)
@@ -171,12 +169,7 @@ uint32_t frame_print_label(void *user, const struct out_frame *frame)
     }
     write_object(p, frame, false);
     label = intern(p);
-    if (label >= p->hidden_capacity) {
-        size_t capacity = (size_t)label + label / 2 + 64;
-
-        p->hidden = cli_realloc(p->hidden, capacity, sizeof *p->hidden);
-        p->hidden_capacity = capacity;
-    }
+    p->hidden = cli_grow(p->hidden, &p->hidden_capacity, label, sizeof *p->hidden);
     p->hidden[label] = label;
     if (frame->flags & FRAME_MACHINERY) {
         p->line.size = 0;

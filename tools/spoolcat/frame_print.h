@@ -21,7 +21,7 @@ struct frame_print {
     struct labels texts;
     uint32_t *hidden; /* by label: the text of the frame in a stack that would hide it by default */
     size_t hidden_capacity;
-    struct text_buffer line, clean; /* scratch */
+    struct text_buffer line; /* scratch */
 };
 
 void frame_print_init(struct frame_print *p, bool json, const struct tool_options *o);

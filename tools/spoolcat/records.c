@@ -198,17 +198,12 @@ static void print_text(struct printer *p, const char *text, size_t size)
     }
 }
 
-static void print_path_hex(const struct printer *p, const struct spool_module *m)
+static void print_path_hex(struct printer *p, const struct spool_module *m)
 {
-    static const char hex[] = "0123456789abcdef";
-
+    p->text.size = 0;
+    text_append_hex(&p->text, (const uint8_t *)m->path, m->path_size);
     output_text(p->out, ",\"path_hex\":\"");
-    for (size_t i = 0; i < m->path_size; i++) {
-        unsigned char byte = (unsigned char)m->path[i];
-
-        output_byte(p->out, hex[byte >> 4]);
-        output_byte(p->out, hex[byte & 15]);
-    }
+    output_write(p->out, p->text.data, p->text.size);
     output_byte(p->out, '"');
 }
 

@@ -73,11 +73,12 @@ static void write_name(struct view *v, const char *name, size_t size)
         text_printf(&v->line, v->how->json ? "null" : "-");
         return;
     }
+    if (!v->how->json) {
+        text_append_clean(&v->line, name, size);
+        return;
+    }
     text_clean(name, size, &v->clean);
-    if (v->how->json)
-        json_append_text(&v->line, v->clean.data, v->clean.size);
-    else
-        text_append(&v->line, v->clean.data, v->clean.size);
+    json_append_text(&v->line, v->clean.data, v->clean.size);
 }
 
 /* "app 7/9 ", or the keys from pid to stack. */
@@ -96,41 +97,18 @@ static void write_head(struct view *v, const struct source *s)
     text_printf(&v->line, ",\"stack\":");
 }
 
-/* A name of a source as a terminated text in *b; NULL when there is none. */
-static const char *terminated(struct text_buffer *b, const char *name, size_t size)
-{
-    b->size = 0;
-    text_append(b, name != NULL ? name : "", size);
-    return name != NULL ? b->data : NULL;
-}
-
-static bool is_selected(struct view *v, const struct source *s)
-{
-    const struct select_options *o = &v->options->select;
-
-    if (o->comm_globs.count == 0 && o->thread_globs.count == 0)
-        return true;
-    return select_names(o, terminated(&v->line, s->comm, s->comm_size),
-                        terminated(&v->clean, s->thread, s->thread_size));
-}
-
 static const struct head *find_head(struct view *v, uint32_t source)
 {
     struct head *head;
 
-    if (source >= v->head_capacity) {
-        size_t capacity = (size_t)source + source / 2 + 64;
-
-        v->heads = cli_realloc(v->heads, capacity, sizeof *v->heads);
-        memset(v->heads + v->head_capacity, 0, (capacity - v->head_capacity) * sizeof *v->heads);
-        v->head_capacity = capacity;
-    }
+    v->heads = cli_grow_zeroed(v->heads, &v->head_capacity, source, sizeof *v->heads);
     head = &v->heads[source];
     if (head->generation == v->name_generation)
         return head;
     head->generation = v->name_generation;
     names_get_source(v->aggregate.names, source, &head->source);
-    head->selected = is_selected(v, &head->source);
+    head->selected = !select_asks_names(&v->options->select) ||
+                     select_source(&v->options->select, &head->source);
     write_head(v, &head->source);
     head->text = labels_intern(&v->head_texts, v->line.data, v->line.size);
     return head;

@@ -45,7 +45,7 @@ static void report(const struct shaped_input *s, const struct tool_input *in,
     report_input(&lines, in, a, &s->report);
     if (!o->symbols.no_symbols)
         unnamed_report(&lines, &s->misses, in->reader, s->symbols);
-    report_print(&lines);
+    cli_report_lines(&lines);
     text_free(&lines);
 }
 

@@ -37,17 +37,9 @@ static uint32_t label_kind(void *user, const struct out_frame *frame)
     kind.module = frame->module_id;
     kind.flags = frame->flags & COUNTED_FLAGS;
     label = labels_intern(&k->keys, (const char *)&kind, sizeof kind);
-    if (label >= k->capacity) {
-        k->capacity = (size_t)label + label / 2 + 64;
-        k->items = cli_realloc(k->items, k->capacity, sizeof *k->items);
-    }
+    k->items = cli_grow(k->items, &k->capacity, label, sizeof *k->items);
     k->items[label] = kind;
     return label;
-}
-
-bool shaped_use_deselects(const struct shape_options *o)
-{
-    return o->kernel == KERNEL_ONLY || o->has_frame_filter;
 }
 
 /* ---- samples that are left ------------------------------------------------------------------- */
@@ -152,7 +144,7 @@ int shaped_use_count(struct stack_use *u, const struct tool_input *in, const str
         count_tree(u, &s, &k);
         u->distinct_stacks = count_distinct(&s, &k);
     }
-    if (rc == 0 && shaped_use_deselects(&o->shape)) {
+    if (rc == 0 && shape_deselects(&o->shape)) {
         if (s.stack_count > 1)
             qsort(s.stacks, s.stack_count, sizeof *s.stacks, compare_stacks);
         rc = aggregate_recount(a, is_left, &s);

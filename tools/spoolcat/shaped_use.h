@@ -4,14 +4,12 @@
 #define SPOOLCAT_SHAPED_USE_H
 
 #include "options.h"
+#include "stack_use.h"
 #include "symbols.h"
-#include "tables.h"
 
-/* Whether these options deselect samples by their stacks: a must have been read with AGGREGATE_EVENTS then. */
-bool shaped_use_deselects(const struct shape_options *o);
-
-/* Like stack_use_count; samples and times of *a become those of the samples that are left. Prints the report of
- * --verbose. 0, or -1 after an error message. */
+/* Like stack_use_count; samples and times of *a, which must have been read with AGGREGATE_EVENTS if options deselect
+ * stacks, become those of the samples that are left. Prints the report of --verbose. 0, or -1 after an error message.
+ */
 int shaped_use_count(struct stack_use *u, const struct tool_input *in, const struct tool_options *o,
                      struct symbols *symbols, struct aggregate *a);
 

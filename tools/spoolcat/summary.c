@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One object or one list of facts a spool. Shares are of the frames of all selected samples: as they were recorded, or as
- * shaping options show them when there are some. */
+/* One object or one list of facts a spool. Shares are of the frames of all selected samples: as they were recorded,
+ * or as shaping options show them when there are some. */
 #include "summary.h"
 
 #include "aggregate.h"
 #include "cli.h"
 #include "json.h"
 #include "report.h"
+#include "shape.h"
 #include "shaped_use.h"
 #include "symbols.h"
 #include "tables.h"
@@ -16,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define SECOND_NS UINT64_C(1000000000)
 
 struct summary {
     const struct tool_input *in;
@@ -400,8 +399,7 @@ enum input_end summary_print(struct tool_input *in, const struct tool_options *o
         .per_thread = true,
         .source_stats = true,
         .epochs = view->shaped && symbols_of_kernel(&o->symbols),
-        .runs =
-            view->shaped && shaped_use_deselects(&o->shape) ? AGGREGATE_EVENTS : AGGREGATE_NO_RUNS,
+        .runs = view->shaped && shape_deselects(&o->shape) ? AGGREGATE_EVENTS : AGGREGATE_NO_RUNS,
         .select = &o->select};
     struct aggregate a;
     struct summary s = {

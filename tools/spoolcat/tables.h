@@ -9,25 +9,7 @@
 view_fn modules_print;
 view_fn threads_print;
 
-/* How often what stacks are made of was sampled. All numbers are of the selected samples. */
-struct stack_use {
-    uint64_t frames; /* in all their stacks, markers included */
-    uint64_t kernel_frames;
-    uint64_t unpinned_frames;
-    uint64_t unresolved_frames; /* in no module */
-    uint64_t truncated_samples; /* whose stack has the marker */
-    uint64_t distinct_stacks;
-    uint32_t max_depth;
-    uint64_t *module_samples; /* by module id: samples with a frame in it */
-    size_t module_count;
-};
-
-/* Counts for an input whose aggregate is finished. Frees nothing of *u before. 0, or -1 after an
- * error message. */
-int stack_use_count(struct stack_use *u, struct spool_reader *reader, const struct aggregate *a);
-void stack_use_free(struct stack_use *u);
-
-/* A process (has_tid false) or thread and its samples, whatever it was called when. */
+/* A thread, or a process in place of its threads, and its samples, whatever it was called when. */
 struct task {
     int32_t pid;
     uint64_t tid;

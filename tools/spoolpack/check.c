@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What should be there is gathered from the manifests and from the names of pieces, sorted by name, and each file is read
- * once. Where several manifests name a file differently, a later pack has put more into it: one of them must be right.
+ * What should be there is gathered from the manifests and from the names of pieces, sorted by name, and each file is
+ * read once. Where several manifests name a file differently, a later pack has put more into it: one of them must be
+ * right.
  */
 #include "check.h"
 
@@ -14,10 +15,12 @@
 #include <unistd.h>
 
 #include "archive_open.h"
+#include "capture_id.h"
 #include "cli.h"
 #include "hash.h"
 #include "manifests.h"
 #include "output.h"
+#include "piece_name.h"
 #include "progress.h"
 
 /* libsym reads none that are larger. */
@@ -27,7 +30,7 @@
 struct claim {
     char *name;
     char *
-        who; /* the manifest, its spool and what the file is for; NULL: the file's own name says its hash */
+        who; /* the manifest, its spool and what it is for; NULL: the file's own name says its hash */
     uint64_t size_bytes;
     char sha256[PACK_HASH_SIZE]; /* of a piece: the beginning */
 };
@@ -40,7 +43,7 @@ struct check {
     struct claim *claims;
     size_t claim_count, claim_capacity;
     uint64_t capture_count, file_count, bytes, faults;
-    char last_capture[33];
+    char last_capture[CAPTURE_ID_SIZE];
 };
 
 /* ---- lines ---- */
@@ -72,20 +75,10 @@ static void begin_line(struct check *c, const struct claim *claim)
 
 /* ---- gathering ---- */
 
-static char *copy(const char *text)
-{
-    size_t size = strlen(text) + 1;
-
-    return memcpy(cli_realloc(NULL, size, 1), text, size);
-}
-
 static struct claim *add_claim(struct check *c, const char *name)
 {
-    if (c->claim_count == c->claim_capacity) {
-        c->claim_capacity = c->claim_capacity ? 2 * c->claim_capacity : 64;
-        c->claims = cli_realloc(c->claims, c->claim_capacity, sizeof *c->claims);
-    }
-    c->claims[c->claim_count] = (struct claim){.name = copy(name)};
+    c->claims = cli_grow(c->claims, &c->claim_capacity, c->claim_count, sizeof *c->claims);
+    c->claims[c->claim_count] = (struct claim){.name = text_copy(name, strlen(name))};
     return &c->claims[c->claim_count++];
 }
 
@@ -99,7 +92,7 @@ static void add_part(struct check *c, const char *whose, const char *what,
     for (size_t i = 0; i < files->count; i++) {
         struct claim *claim = add_claim(c, files->items[i].name);
 
-        claim->who = copy(who.data);
+        claim->who = text_copy(who.data, who.size);
         claim->size_bytes = files->items[i].size_bytes;
         memcpy(claim->sha256, files->items[i].sha256, sizeof claim->sha256);
     }
@@ -137,13 +130,6 @@ static int add_manifest(void *user, const char *name, const struct manifest *m, 
     return 0;
 }
 
-/* The name of a piece: 32 hex digits and .lines or .names. */
-static bool is_piece(const char *name)
-{
-    return strspn(name, "0123456789abcdef") == 32 &&
-           (strcmp(name + 32, ".lines") == 0 || strcmp(name + 32, ".names") == 0);
-}
-
 static int add_pieces(struct check *c, const char *folder)
 {
     struct manifests_names names;
@@ -153,22 +139,15 @@ static int add_pieces(struct check *c, const char *folder)
     for (size_t i = 0; rc == 0 && i < names.count; i++) {
         const char *name = names.items[i].name;
 
-        if (names.items[i].is_folder || !is_piece(name))
+        if (names.items[i].is_folder || !piece_name_is_valid(name))
             continue;
         path.size = 0;
         text_printf(&path, "%s/%s", folder, name);
-        memcpy(add_claim(c, path.data)->sha256, name, 32);
+        memcpy(add_claim(c, path.data)->sha256, name, PIECE_DIGITS);
     }
     manifests_free_names(&names);
     text_free(&path);
     return rc;
-}
-
-static bool is_pieces_folder(const char *name)
-{
-    size_t size = strlen(name);
-
-    return size > 5 && strcmp(name + size - 5, ".syms") == 0;
 }
 
 /* .build-id/xx/yyyy.syms: not deeper. */
@@ -185,7 +164,7 @@ static int walk(struct check *c, const char *folder, unsigned depth)
         text_printf(&path, "%s/%s", folder, names.items[i].name);
         if (depth == 0)
             rc = walk(c, path.data, 1);
-        else if (is_pieces_folder(names.items[i].name))
+        else if (piece_name_is_folder(names.items[i].name))
             rc = add_pieces(c, path.data);
     }
     manifests_free_names(&names);
@@ -220,7 +199,7 @@ static int gather(struct check *c)
     int rc = find_strangers(c, "", is_top);
 
     if (rc == 0)
-        rc = find_strangers(c, "captures", manifests_is_capture);
+        rc = find_strangers(c, "captures", capture_id_is_valid);
     if (rc == 0)
         rc = manifests_each(c->archive, NULL, add_manifest, c);
     return rc == 0 ? walk(c, ".build-id", 0) : rc;
@@ -243,7 +222,7 @@ static int hash_file(const struct check *c, const char *name, uint64_t most, uin
            : rc == SYM_ERR_FORMAT  ? "is no regular file, or leads out of the archive"
                                    : NULL;
     if (rc < 0 && !*why)
-        *why = rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc);
+        *why = manifests_error_text(rc);
     if (rc < 0)
         return -1;
     *size_bytes = 0;
@@ -315,7 +294,7 @@ static void check_file(struct check *c, const struct claim *claims, size_t count
     for (size_t i = 0; i < count; i++) {
         claimed |= claims[i].who != NULL;
         confirmed |= claims[i].who && is_true(&claims[i], size_bytes, sha256);
-        if (claims[i].who || strncmp(claims[i].sha256, sha256, 32) == 0)
+        if (claims[i].who || strncmp(claims[i].sha256, sha256, PIECE_DIGITS) == 0)
             continue;
         text_printf(&c->line, "%s: its bytes are not those of its name", claims[i].name);
         fault_line(c);
@@ -394,7 +373,7 @@ int pack_check(const char *store, bool quiet)
         cli_error("%s: no store: it has no folder captures", store);
         rc = -1;
     } else if (rc < 0) {
-        cli_error("%s: %s", store, rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc));
+        cli_error("%s: %s", store, manifests_error_text(rc));
     } else {
         check_files(&c);
         summarize(&c);

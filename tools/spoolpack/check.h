@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-/* Prints a line on standard output for everything that is damaged or not there, unless quiet for what could not be packed
- * in the first place, and a summary. store: a folder or tar file. 0: it is whole; -1: it is not, or an error message was
- * printed. */
+/* Prints a line on standard output for everything that is damaged or not there, unless quiet for what could not be
+ * packed in the first place, and a summary. store: a folder or tar file. 0: it is whole; -1: it is not, or an error
+ * message was printed. */
 int pack_check(const char *store, bool quiet);
 
 #endif

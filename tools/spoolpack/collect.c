@@ -53,10 +53,7 @@ static void init_hits(struct hit_list *list)
 
 static void add_hit(struct hit_list *list, const struct hit *hit)
 {
-    if (list->count == list->capacity) {
-        list->capacity *= 2;
-        list->items = cli_realloc(list->items, list->capacity, sizeof *list->items);
-    }
+    list->items = cli_grow(list->items, &list->capacity, list->count, sizeof *list->items);
     list->items[list->count++] = *hit;
 }
 
@@ -73,10 +70,8 @@ static int add_kernel(struct walk *w, const struct spool_frame *f, uint32_t modu
 
     if (module_id != SPOOL_NO_ID && symbols_module_handle(w->symbols, module_id, &q.module) < 0)
         return -1;
-    if (out->kernel_count == w->kernel_capacity) {
-        w->kernel_capacity = w->kernel_capacity ? w->kernel_capacity * 2 : 1024;
-        out->kernel = cli_realloc(out->kernel, w->kernel_capacity, sizeof *out->kernel);
-    }
+    out->kernel =
+        cli_grow(out->kernel, &w->kernel_capacity, out->kernel_count, sizeof *out->kernel);
     out->kernel[out->kernel_count++] = q;
     return 0;
 }
@@ -144,10 +139,7 @@ static int take_stack(struct walk *w, uint32_t stack, const struct source *sourc
 
     for (uint32_t at = stack; at != SPOOL_NO_ID && w->node_round[at] != w->round;
          at = w->nodes[at].prefix) {
-        if (n == w->path_capacity) {
-            w->path_capacity = w->path_capacity ? w->path_capacity * 2 : 256;
-            w->path = cli_realloc(w->path, w->path_capacity, sizeof *w->path);
-        }
+        w->path = cli_grow(w->path, &w->path_capacity, n, sizeof *w->path);
         w->node_round[at] = w->round;
         w->path[n++] = at;
     }
@@ -163,11 +155,8 @@ static void count_memory(struct walk *w, int32_t pid, uint64_t samples)
     struct collected *out = w->out;
 
     if (out->process_count == 0 || out->processes[out->process_count - 1].pid != pid) {
-        if (out->process_count == w->process_capacity) {
-            w->process_capacity = w->process_capacity ? w->process_capacity * 2 : 64;
-            out->processes =
-                cli_realloc(out->processes, w->process_capacity, sizeof *out->processes);
-        }
+        out->processes = cli_grow(out->processes, &w->process_capacity, out->process_count,
+                                  sizeof *out->processes);
         out->processes[out->process_count++] = (struct collected_process){.pid = pid};
     }
     out->processes[out->process_count - 1].samples += samples;
@@ -320,10 +309,7 @@ static struct module_hits *list_modules(struct walk *w, const struct aggregate *
     while (at < end && rc == 0) {
         struct module_hits *m;
 
-        if (*count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            list = cli_realloc(list, capacity, sizeof *list);
-        }
+        list = cli_grow(list, &capacity, *count, sizeof *list);
         m = &list[(*count)++];
         *m = (struct module_hits){.module_id = at->module_id, .begin = at};
         while (at < end && at->module_id == m->module_id)

@@ -2,6 +2,8 @@
 /* SHA-256, by nettle. */
 #include "hash.h"
 
+#include "text.h"
+
 void pack_hash_begin(struct pack_hash *h)
 {
     sha256_init(&h->context);
@@ -14,13 +16,17 @@ void pack_hash_add(struct pack_hash *h, const void *data, size_t size_bytes)
 
 void pack_hash_end(struct pack_hash *h, char hex[PACK_HASH_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t digest[SHA256_DIGEST_SIZE];
 
     sha256_digest(&h->context, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++) {
-        hex[2 * i] = digits[digest[i] >> 4];
-        hex[2 * i + 1] = digits[digest[i] & 15];
-    }
-    hex[2 * sizeof digest] = '\0';
+    text_write_hex(hex, digest, sizeof digest);
+}
+
+void pack_hash_of(const void *data, size_t size_bytes, char hex[PACK_HASH_SIZE])
+{
+    struct pack_hash h;
+
+    pack_hash_begin(&h);
+    pack_hash_add(&h, data, size_bytes);
+    pack_hash_end(&h, hex);
 }

@@ -17,4 +17,7 @@ void pack_hash_begin(struct pack_hash *h);
 void pack_hash_add(struct pack_hash *h, const void *data, size_t size_bytes);
 void pack_hash_end(struct pack_hash *h, char hex[PACK_HASH_SIZE]);
 
+/* All at once. */
+void pack_hash_of(const void *data, size_t size_bytes, char hex[PACK_HASH_SIZE]);
+
 #endif

@@ -10,49 +10,19 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "output.h"
 #include "progress.h"
-#include "store_private.h"
+#include "temporary.h"
 
 /* ---- copies ---- */
-
-/* An unlinked file in TMPDIR; -1 and errno. */
-static int open_unlinked(const char *folder)
-{
-    struct text_buffer path = {0};
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    text_printf(&path, "%s/spooltools-XXXXXX", folder);
-    fd = mkostemp(path.data, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path.data);
-    text_free(&path);
-    return fd;
-}
-
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = EIO; /* nothing taken and no reason given: trying on could go on for ever */
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
 
 /* Copies what is left of `from`. 0, or -1 after an error message. */
 static int copy_bytes(int from, const char *name, int to, const char *folder)
 {
     char piece[1 << 14];
+    uint64_t written = 0;
     ssize_t n;
+    int error;
 
     while ((n = read(from, piece, sizeof piece)) != 0) {
         if (n < 0 && errno == EINTR)
@@ -61,8 +31,9 @@ static int copy_bytes(int from, const char *name, int to, const char *folder)
             cli_error("%s: read failed: %s", name, strerror(errno));
             return -1;
         }
-        if (!write_all(to, piece, (size_t)n)) {
-            cli_error("%s: temporary file in %s: %s", name, folder, strerror(errno));
+        error = output_write_all(to, piece, (size_t)n, &written);
+        if (error != 0) {
+            cli_error("%s: temporary file in %s: %s", name, folder, strerror(error));
             return -1;
         }
     }
@@ -71,12 +42,9 @@ static int copy_bytes(int from, const char *name, int to, const char *folder)
 
 static int copy(int from, const char *name)
 {
-    const char *folder = getenv("TMPDIR");
-    int fd;
+    const char *folder = temporary_folder();
+    int fd = temporary_open_unlinked();
 
-    if (!folder || *folder == '\0')
-        folder = "/tmp";
-    fd = open_unlinked(folder);
     if (fd < 0) {
         cli_error("%s: temporary file in %s: %s", name, folder, strerror(errno));
         return -1;

@@ -87,10 +87,7 @@ static void put_start(struct text_buffer *cell, uint64_t start_us)
 
 static struct row *add_row(struct list *l)
 {
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity ? 2 * l->capacity : 16;
-        l->rows = cli_realloc(l->rows, l->capacity, sizeof *l->rows);
-    }
+    l->rows = cli_grow(l->rows, &l->capacity, l->count, sizeof *l->rows);
     memset(&l->rows[l->count], 0, sizeof *l->rows);
     return &l->rows[l->count++];
 }
@@ -112,7 +109,7 @@ static void add_capture(struct list *l, const struct manifest *m)
     struct sums s = sum(m);
 
     if (m->spool_name)
-        text_display(m->spool_name, strlen(m->spool_name), &cells[0]);
+        text_append_display(&cells[0], m->spool_name, strlen(m->spool_name));
     else
         text_printf(&cells[0], "-");
     put_start(&cells[1], m->start_us);
@@ -194,7 +191,7 @@ int pack_list(const char *store, bool json, struct tool_output *out)
     }
     rc = manifests_each(a, NULL, list_manifest, &l);
     if (rc < 0)
-        cli_error("%s: %s", store, rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc));
+        cli_error("%s: %s", store, manifests_error_text(rc));
     for (size_t i = 0; l.count > 1 && i < l.count; i++)
         print_row(&l, &l.rows[i]);
     list_free(&l);

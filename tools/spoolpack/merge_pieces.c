@@ -17,10 +17,10 @@
 #include "cli.h"
 #include "hash.h"
 #include "manifests.h"
+#include "piece_name.h"
 #include "progress.h"
 #include "store.h"
 
-#define PIECE_DIGITS 32
 #define BUILD_ID_MAX 64
 /* Of one build id at once; the next run takes more. */
 #define BYTES_MAX ((uint64_t)256 << 20)
@@ -166,10 +166,8 @@ static size_t folder_size(const char *name)
     size_t size = slash ? (size_t)(slash - name) : 0;
 
     if (size < strlen(".build-id/xx/yy.syms") || strncmp(name, ".build-id/", 10) != 0 ||
-        name[12] != '/' || memcmp(slash - 5, ".syms", 5) != 0 ||
-        strspn(slash + 1, "0123456789abcdef") != PIECE_DIGITS ||
-        (strcmp(slash + 1 + PIECE_DIGITS, ".lines") != 0 &&
-         strcmp(slash + 1 + PIECE_DIGITS, ".names") != 0))
+        name[12] != '/' || memcmp(slash - 5, PIECE_FOLDER_END, 5) != 0 ||
+        !piece_name_is_valid(slash + 1))
         return 0;
     return size + 1;
 }
@@ -189,8 +187,7 @@ static void add_files(struct merge *m, const struct manifest_files *files, bool 
             }
         }
         m->pieces[m->count++] =
-            (struct named_piece){.name = strcpy(cli_realloc(NULL, strlen(name) + 1, 1), name),
-                                 .stays = stays};
+            (struct named_piece){.name = text_copy(name, strlen(name)), .stays = stays};
     }
 }
 
@@ -283,15 +280,6 @@ static size_t read_key(const char *hex, size_t size, uint8_t key[BUILD_ID_MAX])
     return byte == 1 ? count : 0;
 }
 
-static void hash_of(const void *data, size_t size, char hex[PACK_HASH_SIZE])
-{
-    struct pack_hash hash;
-
-    pack_hash_begin(&hash);
-    pack_hash_add(&hash, data, size);
-    pack_hash_end(&hash, hex);
-}
-
 /* Those that may be merged, and their bytes; whose are not what their name says are left alone. */
 static size_t read_pieces(struct merge *m, struct named_piece *list, size_t count, size_t folder,
                           struct sym_piece *pieces, struct named_piece **whose)
@@ -307,7 +295,7 @@ static size_t read_pieces(struct merge *m, struct named_piece *list, size_t coun
 
         if (!data)
             continue;
-        hash_of(data, size, hex);
+        pack_hash_of(data, size, hex);
         if (memcmp(hex, list[i].name + folder, PIECE_DIGITS) != 0) {
             free(data);
             continue;
@@ -330,7 +318,7 @@ static int put_result(struct merge *m, const char *folder, size_t folder_bytes, 
 
     if (!data)
         return 0;
-    hash_of(data, size, f->sha256);
+    pack_hash_of(data, size, f->sha256);
     f->size_bytes = size;
     text_printf(&name, "%.*s%.*s.%s", (int)folder_bytes, folder, PIECE_DIGITS, f->sha256, level);
     f->name = name.data;
@@ -467,8 +455,7 @@ static void add_file(struct manifest_files *files, const struct manifest_file *f
             return;
     files->items = cli_realloc(files->items, files->count + 1, sizeof *files->items);
     files->items[files->count] = *file;
-    files->items[files->count++].name =
-        strcpy(cli_realloc(NULL, strlen(file->name) + 1, 1), file->name);
+    files->items[files->count++].name = text_copy(file->name, strlen(file->name));
 }
 
 /* Puts results in the place of what they replace. Whether there was any. */
@@ -538,8 +525,7 @@ static int each_manifest(struct merge *m, manifests_fn *fn)
     int rc = manifests_each(m->o.archive, NULL, fn, m);
 
     if (rc < 0)
-        cli_error("%s/captures: %s", m->o.store,
-                  rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc));
+        cli_error("%s/captures: %s", m->o.store, manifests_error_text(rc));
     return rc == 0 ? 0 : -1;
 }
 

@@ -42,23 +42,6 @@ void module_keys_free(struct module_keys *k)
     free(k);
 }
 
-static void to_hex(const uint8_t *bytes, size_t size_bytes, char *hex)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < size_bytes; i++) {
-        *hex++ = digits[bytes[i] >> 4];
-        *hex++ = digits[bytes[i] & 15];
-    }
-    *hex = '\0';
-}
-
-static int hash_bytes(void *user, const void *data, size_t size_bytes)
-{
-    pack_hash_add(user, data, size_bytes);
-    return 0;
-}
-
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -68,7 +51,6 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static int hash_file(struct module_keys *k, const struct sym_file *file, char *key)
 {
     struct store_source source = {.fd = file->fd, .path = file->path};
-    struct pack_hash hash;
     struct hashed_file *h;
     struct stat status;
     char hex[PACK_HASH_SIZE];
@@ -82,10 +64,8 @@ static int hash_file(struct module_keys *k, const struct sym_file *file, char *k
         }
     }
     source.size_bytes = (uint64_t)status.st_size;
-    pack_hash_begin(&hash);
-    if (store_read(&source, hash_bytes, &hash) < 0)
+    if (store_hash(&source, hex) < 0)
         return -1;
-    pack_hash_end(&hash, hex);
     k->files = cli_realloc(k->files, k->count + 1, sizeof *k->files);
     h = &k->files[k->count++];
     h->status = status;
@@ -129,7 +109,7 @@ int module_key_find(struct module_keys *k, const struct spool_module *module,
         return -1;
     /* The first byte names a folder, the others what is in it. */
     if (recorded && size > 1) {
-        to_hex(recorded, size, out->build_id);
+        text_write_hex(out->build_id, recorded, size);
         strcpy(out->key, out->build_id);
         return 0; /* the file may not be needed */
     }
@@ -138,10 +118,8 @@ int module_key_find(struct module_keys *k, const struct spool_module *module,
         return -1;
     }
     out->unverified = identity.unverified;
-    if (identity.build_id_size > 1) {
-        to_hex(identity.build_id, identity.build_id_size, out->key);
-    } else {
+    if (identity.build_id_size <= 1)
         return find_hash(k, out->handle, out);
-    }
+    text_write_hex(out->key, identity.build_id, identity.build_id_size);
     return 0;
 }

@@ -7,11 +7,9 @@
 
 #include "cli.h"
 #include "pack_private.h"
+#include "piece_name.h"
 #include "progress.h"
 #include "report.h"
-
-/* How many digits of its hash a file of packed symbols is called by. */
-#define PIECE_DIGITS 32
 
 /* Where the files of a build id are: ".build-id/xx/yyyy". */
 static void append_base(struct text_buffer *out, const char *key)
@@ -26,14 +24,11 @@ static int put_piece(struct packing *p, const char *key, const struct sym_packed
 {
     struct text_buffer name = {0};
     char hex[PACK_HASH_SIZE];
-    struct pack_hash hash;
     int rc;
 
-    pack_hash_begin(&hash);
-    pack_hash_add(&hash, packed->data, packed->size_bytes);
-    pack_hash_end(&hash, hex);
+    pack_hash_of(packed->data, packed->size_bytes, hex);
     append_base(&name, key);
-    text_printf(&name, ".syms/%.*s.%s", PIECE_DIGITS, hex,
+    text_printf(&name, PIECE_FOLDER_END "/%.*s.%s", PIECE_DIGITS, hex,
                 p->level == MANIFEST_NAMES ? "names" : "lines");
     rc = store_put(p->store, name.data, packed->data, packed->size_bytes, out);
     text_free(&name);
@@ -96,7 +91,7 @@ static int add_pieces(struct packing *p, struct manifest_module *m)
     int rc;
 
     append_base(&name, m->key);
-    text_append(&name, ".syms", 5);
+    text_printf(&name, PIECE_FOLDER_END);
     rc = store_list(p->store, name.data, &names);
     text_append_byte(&name, '/');
     folder_size = name.size;
@@ -145,8 +140,7 @@ static bool name_file(const struct packing *p, const struct collected_file *f,
         if (file->build_id_size < 2)
             return false;
         text_printf(name, ".build-id/%02x/", file->build_id[0]);
-        for (size_t i = 1; i < file->build_id_size; i++)
-            text_printf(name, "%02x", file->build_id[i]);
+        text_append_hex(name, file->build_id + 1, file->build_id_size - 1);
         text_append(name, ".debug", 6);
         return true;
     default:
@@ -254,21 +248,12 @@ static void find_missing(struct packing *p, const struct collected_file *f,
         m->missing = pack_copy("no debug file");
 }
 
-static char *copy_path(const char *path, size_t size)
-{
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    memcpy(copy, path, size);
-    copy[size] = '\0';
-    return copy;
-}
-
 static int pack_module(struct packing *p, const struct collected_file *f, struct manifest_module *m)
 {
     bool is_new = false;
     int rc = 0;
 
-    m->path = copy_path(f->path, f->path_size);
+    m->path = text_copy(f->path, f->path_size);
     m->build_id = *f->build_id ? pack_copy(f->build_id) : NULL;
     m->key = *f->key ? pack_copy(f->key) : NULL;
     m->unverified = f->unverified;

@@ -29,11 +29,7 @@ int pack_symbols_error(struct packing *p)
 
 char *pack_copy(const char *text)
 {
-    char *copy = text ? cli_realloc(NULL, strlen(text) + 1, 1) : NULL;
-
-    if (copy)
-        strcpy(copy, text);
-    return copy;
+    return text ? text_copy(text, strlen(text)) : NULL;
 }
 
 void pack_add_file(struct manifest_files *files, const char *name, const struct stored *stored)
@@ -61,13 +57,6 @@ int pack_add_existing(struct packing *p, struct manifest_files *files, const cha
 }
 
 /* ---- the manifest ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
 
 /* A word of an annotation, malloc'ed; NULL: there is none, or "-". */
 static char *copy_word(const struct notes *notes, const char *key, unsigned index)
@@ -112,7 +101,7 @@ static int describe(struct packing *p, const struct input_bytes *bytes)
         id[sizeof id - 1] = '\0';
     }
     m->capture = pack_copy(id);
-    m->spool_name = p->input->path ? pack_copy(base_name(p->input->path)) : NULL;
+    m->spool_name = p->input->path ? pack_copy(inputs_base_name(p->input->path)) : NULL;
     m->samples = p->aggregate->file_samples;
     m->start_us = header->start_us;
     m->host = pack_copy(notes_value(notes, "host"));
@@ -179,14 +168,15 @@ static void report_packed(const struct packing *p, uint64_t new_bytes)
 {
     const struct manifest *m = &p->manifest;
     uint64_t addresses = m->kernel_address_count, named = m->kernel_named_count;
-    struct text_buffer line = {0}, shown = {0};
+    struct text_buffer line = {0};
 
     for (size_t i = 0; i < m->module_count; i++) {
         addresses += m->modules[i].address_count;
         named += m->modules[i].named_count;
     }
-    text_display(p->input->name, strlen(p->input->name), &shown);
-    text_printf(&line, "packed %s: ", shown.data);
+    text_append(&line, "packed ", 7);
+    text_append_display(&line, p->input->name, strlen(p->input->name));
+    text_append(&line, ": ", 2);
     text_counted(&line, m->module_count, "module", "modules");
     text_append(&line, ", ", 2);
     text_counted(&line, addresses, "address", "addresses");
@@ -197,9 +187,8 @@ static void report_packed(const struct packing *p, uint64_t new_bytes)
     text_append(&line, " new, ", 6);
     text_counted(&line, p->files_there, "file was there", "files were there");
     text_append_byte(&line, '\n');
-    report_print(&line);
-    report_print(&p->report);
-    text_free(&shown);
+    cli_report_lines(&line);
+    cli_report_lines(&p->report);
     text_free(&line);
 }
 

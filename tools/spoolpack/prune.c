@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "archive_open.h"
+#include "capture_id.h"
 #include "cli.h"
 #include "manifests.h"
 #include "merge_pieces.h"
@@ -46,13 +47,8 @@ static void complain(struct prune *p, const char *name, const char *what)
 
 static void add_name(struct prune *p, const char *name)
 {
-    size_t size = strlen(name) + 1;
-
-    if (p->named_count == p->named_capacity) {
-        p->named_capacity = p->named_capacity ? 2 * p->named_capacity : 64;
-        p->named = cli_realloc(p->named, p->named_capacity, sizeof *p->named);
-    }
-    p->named[p->named_count++] = memcpy(cli_realloc(NULL, size, 1), name, size);
+    p->named = cli_grow(p->named, &p->named_capacity, p->named_count, sizeof *p->named);
+    p->named[p->named_count++] = text_copy(name, strlen(name));
 }
 
 static void add_files(struct prune *p, const struct manifest_files *files)
@@ -111,7 +107,7 @@ static int read_manifests(struct prune *p, const struct sym_archive *a)
     forget_names(p);
     rc = manifests_each(a, NULL, add_manifest, p);
     if (rc < 0)
-        complain(p, "captures", rc == SYM_ERR_IO ? strerror(errno) : sym_error_text(rc));
+        complain(p, "captures", manifests_error_text(rc));
     if (p->failed)
         cli_error("%s: nothing was removed", p->store);
     else if (p->named_count > 0)
@@ -149,12 +145,8 @@ static int read_entries(int folder, struct entries *e)
     while ((errno = 0, entry = readdir(dir)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (e->count == e->capacity) {
-            e->capacity = e->capacity ? 2 * e->capacity : 64;
-            e->items = cli_realloc(e->items, e->capacity, sizeof *e->items);
-        }
-        e->items[e->count++] =
-            strcpy(cli_realloc(NULL, strlen(entry->d_name) + 1, 1), entry->d_name);
+        e->items = cli_grow(e->items, &e->capacity, e->count, sizeof *e->items);
+        e->items[e->count++] = text_copy(entry->d_name, strlen(entry->d_name));
     }
     error = errno;
     closedir(dir);
@@ -217,7 +209,7 @@ static bool prune_folder(struct prune *p, int above, const char *base, const cha
 /* What is no capture's is not the store's, and stays. */
 static bool is_foreign(const char *name, unsigned depth, const char *base)
 {
-    return depth == 1 && strcmp(name, "captures") == 0 && !manifests_is_capture(base);
+    return depth == 1 && strcmp(name, "captures") == 0 && !capture_id_is_valid(base);
 }
 
 /* Returns how many entries are left. */

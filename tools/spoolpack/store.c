@@ -119,16 +119,30 @@ int store_read(const struct store_source *source, store_take_fn *take, void *use
     return rc;
 }
 
+static int hash_bytes(void *user, const void *data, size_t size_bytes)
+{
+    pack_hash_add(user, data, size_bytes);
+    return 0;
+}
+
+int store_hash(const struct store_source *source, char sha256[PACK_HASH_SIZE])
+{
+    struct pack_hash hash;
+    int rc;
+
+    pack_hash_begin(&hash);
+    rc = store_read(source, hash_bytes, &hash);
+    pack_hash_end(&hash, sha256);
+    return rc;
+}
+
 /* ---- names ---- */
 
 static struct entry *find_entry(struct store *s, const char *name)
 {
     uint32_t before = s->names.count, label = labels_intern(&s->names, name, strlen(name));
 
-    if (s->names.count > s->entry_capacity) {
-        s->entry_capacity = s->entry_capacity ? s->entry_capacity * 2 : 64;
-        s->entries = cli_realloc(s->entries, s->entry_capacity, sizeof *s->entries);
-    }
+    s->entries = cli_grow(s->entries, &s->entry_capacity, label, sizeof *s->entries);
     if (s->names.count > before)
         s->entries[label] = (struct entry){0};
     return &s->entries[label];
@@ -212,11 +226,7 @@ int store_find(struct store *s, const char *name, struct stored *out)
 /* Keeps it for the end. */
 static void keep(struct store *s, struct entry *e, const void *data, size_t size_bytes)
 {
-    struct pack_hash hash;
-
-    pack_hash_begin(&hash);
-    pack_hash_add(&hash, data, size_bytes);
-    pack_hash_end(&hash, e->stored.sha256);
+    pack_hash_of(data, size_bytes, e->stored.sha256);
     e->data = cli_realloc(e->data, size_bytes, 1);
     memcpy(e->data, data, size_bytes);
     e->time = s->time;
@@ -248,12 +258,8 @@ int store_replace(struct store *s, const char *name, const void *data, size_t si
 
 void store_names_add(struct store_names *names, const char *name, size_t size)
 {
-    char *copy = cli_realloc(NULL, size + 1, 1);
-
-    memcpy(copy, name, size);
-    copy[size] = '\0';
     names->items = cli_realloc(names->items, names->count + 1, sizeof *names->items);
-    names->items[names->count++] = copy;
+    names->items[names->count++] = text_copy(name, size);
 }
 
 void store_free_names(struct store_names *names)

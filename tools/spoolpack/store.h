@@ -44,8 +44,8 @@ int store_replace(struct store *s, const char *name, const void *data, size_t si
 /* What is there of a name, which is made young as by store_put. 1 and *out, 0: nothing, -1 after an error message. */
 int store_find(struct store *s, const char *name, struct stored *out);
 
-/* The names in a folder of the store, without it, in bytewise order; malloc'ed, each and all: store_free_names. 0, or -1
- * after an error message. In a tar file what this run put there. */
+/* The names in a folder of the store, without it, in bytewise order; malloc'ed, each and all: store_free_names. 0, or
+ * -1 after an error message. In a tar file what this run put there. */
 struct store_names {
     char **items;
     size_t count;

@@ -14,6 +14,7 @@
 
 #include "archive_name.h"
 #include "cli.h"
+#include "output.h"
 #include "store_private.h"
 #include "temporary.h"
 
@@ -147,9 +148,7 @@ struct store_folder *store_folder_open(const char *path)
     f->mask &= ~(mode_t)0700;
     while (size > 1 && path[size - 1] == '/')
         size--;
-    f->path = cli_realloc(NULL, size + 1, 1);
-    memcpy(f->path, path, size);
-    f->path[size] = '\0';
+    f->path = text_copy(path, size);
     if (open_root(f) == 0)
         return f;
     store_folder_free(f);
@@ -201,12 +200,6 @@ bool store_folder_touch(struct store_folder *f, const char *name)
     return done;
 }
 
-static int hash_bytes(void *user, const void *data, size_t size_bytes)
-{
-    pack_hash_add(user, data, size_bytes);
-    return 0;
-}
-
 int store_folder_read(struct store_folder *f, const char *name, struct stored *out)
 {
     struct stat status;
@@ -223,11 +216,8 @@ int store_folder_read(struct store_folder *f, const char *name, struct stored *o
     } else if (S_ISREG(status.st_mode)) {
         struct store_source source = {
             .size_bytes = (uint64_t)status.st_size, .fd = fd, .path = path};
-        struct pack_hash hash;
 
-        pack_hash_begin(&hash);
-        rc = store_read(&source, hash_bytes, &hash) < 0 ? -1 : 1;
-        pack_hash_end(&hash, out->sha256);
+        rc = store_hash(&source, out->sha256) < 0 ? -1 : 1;
         out->size_bytes = source.size_bytes;
     }
     if (fd >= 0)
@@ -265,22 +255,11 @@ struct writing {
 static int write_bytes(void *user, const void *data, size_t size_bytes)
 {
     struct writing *w = user;
-    const char *at = data;
+    uint64_t written = 0;
 
     pack_hash_add(&w->hash, data, size_bytes);
-    while (size_bytes > 0) {
-        ssize_t n = write(w->fd, at, size_bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = EIO; /* nothing taken and no reason given: trying on could go on for ever */
-        if (n <= 0)
-            return fail(w->path, "write failed");
-        at += n;
-        size_bytes -= (size_t)n;
-    }
-    return 0;
+    errno = output_write_all(w->fd, data, size_bytes, &written);
+    return errno != 0 ? fail(w->path, "write failed") : 0;
 }
 
 /* Everything up to the rename. */

@@ -18,6 +18,8 @@ struct store_source {
  * returned other than 0. */
 typedef int store_take_fn(void *user, const void *data, size_t size_bytes);
 int store_read(const struct store_source *source, store_take_fn *take, void *user);
+/* The hash of all bytes. 0, or -1 after an error message. */
+int store_hash(const struct store_source *source, char sha256[PACK_HASH_SIZE]);
 
 struct store_folder;
 struct store_folder *store_folder_open(const char *path);

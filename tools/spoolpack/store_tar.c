@@ -8,23 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zlib.h>
-
 #include "cli.h"
+#include "gzip_out.h"
 #include "output.h"
 #include "store_private.h"
 
 #define BLOCK 512
-#define PIECE ((size_t)1 << 16)
 /* What fits in the eleven octal digits of a header. */
 #define USTAR_SIZE_MAX UINT64_C(077777777777)
 
 struct store_tar {
     struct tool_output out;
-    bool open;   /* out is */
-    bool packed; /* by zlib */
-    z_stream z;
-    uint8_t piece[PIECE];
+    bool open;             /* out is */
+    struct gzip_out *gzip; /* NULL: a bare tar file */
 };
 
 /* The fields of a header that are not zero. */
@@ -44,47 +40,20 @@ struct ustar {
 
 /* ---- bytes ---- */
 
-static int deflate_bytes(struct store_tar *t, const void *data, size_t size_bytes, int flush)
-{
-    t->z.next_in = (z_const Bytef *)(uintptr_t)data;
-    t->z.avail_in = (uInt)size_bytes;
-    do {
-        t->z.next_out = t->piece;
-        t->z.avail_out = PIECE;
-        if (deflate(&t->z, flush) == Z_STREAM_ERROR) {
-            cli_error("%s: packing failed", t->out.name);
-            return -1;
-        }
-        output_write(&t->out, t->piece, PIECE - t->z.avail_out);
-    } while (t->z.avail_out == 0);
-    return 0;
-}
-
 /* Failures of the output are sticky and told by store_tar_finish. */
-static int write_bytes(struct store_tar *t, const void *data, size_t size_bytes)
+static void write_bytes(struct store_tar *t, const void *data, size_t size_bytes)
 {
-    const char *at = data;
-
-    if (!t->packed) {
+    if (t->gzip)
+        gzip_out_write(t->gzip, data, size_bytes);
+    else
         output_write(&t->out, data, size_bytes);
-        return 0;
-    }
-    while (size_bytes > 0) {
-        size_t part = size_bytes < (1u << 30) ? size_bytes : (1u << 30);
-
-        if (deflate_bytes(t, at, part, Z_NO_FLUSH) < 0)
-            return -1;
-        at += part;
-        size_bytes -= part;
-    }
-    return 0;
 }
 
-static int fill_block(struct store_tar *t, uint64_t size_bytes)
+static void fill_block(struct store_tar *t, uint64_t size_bytes)
 {
     static const char zeros[BLOCK];
 
-    return write_bytes(t, zeros, (BLOCK - size_bytes % BLOCK) % BLOCK);
+    write_bytes(t, zeros, (BLOCK - size_bytes % BLOCK) % BLOCK);
 }
 
 /* ---- headers ---- */
@@ -122,8 +91,8 @@ static bool split_name(struct ustar *h, const char *name)
     return false;
 }
 
-static int write_header(struct store_tar *t, struct ustar *h, char type, uint64_t size_bytes,
-                        uint64_t time_seconds)
+static void write_header(struct store_tar *t, struct ustar *h, char type, uint64_t size_bytes,
+                         uint64_t time_seconds)
 {
     const uint8_t *bytes = (const uint8_t *)h;
     unsigned sum = 0;
@@ -142,7 +111,7 @@ static int write_header(struct store_tar *t, struct ustar *h, char type, uint64_
     for (size_t i = 0; i < sizeof *h; i++)
         sum += bytes[i];
     octal(h->checksum, 7, sum);
-    return write_bytes(t, h, sizeof *h);
+    write_bytes(t, h, sizeof *h);
 }
 
 /* A record of a pax header, "LENGTH KEY=VALUE\n", whose length counts its own digits. */
@@ -157,23 +126,21 @@ static void pax_record(struct text_buffer *out, const char *key, const char *val
     text_printf(out, "%zu %s=%s\n", size, key, value);
 }
 
-static int write_pax(struct store_tar *t, const struct text_buffer *records, uint64_t time_seconds)
+static void write_pax(struct store_tar *t, const struct text_buffer *records, uint64_t time_seconds)
 {
     struct ustar h = {.name = "pax"};
 
-    if (write_header(t, &h, 'x', records->size, time_seconds) < 0 ||
-        write_bytes(t, records->data, records->size) < 0)
-        return -1;
-    return fill_block(t, records->size);
+    write_header(t, &h, 'x', records->size, time_seconds);
+    write_bytes(t, records->data, records->size);
+    fill_block(t, records->size);
 }
 
-static int write_headers(struct store_tar *t, const char *name, uint64_t size_bytes,
-                         uint64_t time_seconds)
+static void write_headers(struct store_tar *t, const char *name, uint64_t size_bytes,
+                          uint64_t time_seconds)
 {
     struct ustar h = {0};
     struct text_buffer records = {0};
     char number[24];
-    int rc = 0;
 
     if (!split_name(&h, name))
         pax_record(&records, "path", name);
@@ -182,9 +149,9 @@ static int write_headers(struct store_tar *t, const char *name, uint64_t size_by
         pax_record(&records, "size", number);
     }
     if (records.size > 0)
-        rc = write_pax(t, &records, time_seconds);
+        write_pax(t, &records, time_seconds);
     text_free(&records);
-    return rc < 0 ? -1 : write_header(t, &h, '0', size_bytes, time_seconds);
+    write_header(t, &h, '0', size_bytes, time_seconds);
 }
 
 /* ---- API ---- */
@@ -193,17 +160,13 @@ struct store_tar *store_tar_open(const char *output)
 {
     struct store_tar *t = cli_zeroed(1, sizeof *t);
     size_t size = strlen(output);
+    bool packed = size < 4 || strcmp(output + size - 4, ".tar") != 0;
 
-    t->packed = size < 4 || strcmp(output + size - 4, ".tar") != 0;
-    if (output_open(&t->out, output, true) == 0) {
-        t->open = true;
-        /* 16 more: with a gzip header, whose time is 0. */
-        if (!t->packed ||
-            deflateInit2(&t->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
-            return t;
-        t->packed = false;
-        cli_error("out of memory");
-    }
+    t->open = output_open(&t->out, output, true) == 0;
+    if (t->open && packed)
+        t->gzip = gzip_out_new(&t->out, 6);
+    if (t->open && (t->gzip || !packed))
+        return t;
     store_tar_free(t);
     return NULL;
 }
@@ -212,8 +175,7 @@ void store_tar_free(struct store_tar *t)
 {
     if (!t)
         return;
-    if (t->packed)
-        deflateEnd(&t->z);
+    gzip_out_free(t->gzip);
     if (t->open)
         output_abort(&t->out);
     free(t);
@@ -229,7 +191,8 @@ static int take(void *user, const void *data, size_t size_bytes)
     struct taking *g = user;
 
     pack_hash_add(&g->hash, data, size_bytes);
-    return write_bytes(g->tar, data, size_bytes);
+    write_bytes(g->tar, data, size_bytes);
+    return 0;
 }
 
 int store_tar_write(struct store_tar *t, const char *name, uint64_t time_seconds,
@@ -239,11 +202,10 @@ int store_tar_write(struct store_tar *t, const char *name, uint64_t time_seconds
     int rc;
 
     pack_hash_begin(&g.hash);
-    rc = write_headers(t, name, source->size_bytes, time_seconds);
+    write_headers(t, name, source->size_bytes, time_seconds);
+    rc = store_read(source, take, &g);
     if (rc == 0)
-        rc = store_read(source, take, &g);
-    if (rc == 0)
-        rc = fill_block(t, source->size_bytes);
+        fill_block(t, source->size_bytes);
     pack_hash_end(&g.hash, sha256);
     return rc;
 }
@@ -252,8 +214,8 @@ int store_tar_finish(struct store_tar *t)
 {
     static const char end[2 * BLOCK];
 
-    if (write_bytes(t, end, sizeof end) < 0 ||
-        (t->packed && deflate_bytes(t, NULL, 0, Z_FINISH) < 0))
+    write_bytes(t, end, sizeof end);
+    if (t->gzip && gzip_out_finish(t->gzip) < 0)
         return -1;
     t->open = false;
     return output_commit(&t->out);

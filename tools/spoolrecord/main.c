@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "record_output.h"
+#include "output.h"
 #include "record_run.h"
 
 enum {
@@ -256,9 +256,9 @@ static void check(const struct tool_options *options, void *own)
         cli_usage("'%s': a COMMAND and --pid contradict each other", options->inputs[0]);
     if (o->descendants && o->pids.count == 0)
         cli_usage("--descendants goes with --pid only");
-    if (o->pack != NULL && record_output_is_standard(o->output))
+    if (o->pack != NULL && output_is_standard(o->output))
         cli_usage("--pack needs a spool in a file");
-    if (o->force && record_output_is_standard(o->output))
+    if (o->force && output_is_standard(o->output))
         cli_usage("--force needs a spool in a file");
 }
 

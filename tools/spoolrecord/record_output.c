@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "output.h"
 
 static int refuse(struct record_output *out, const char *what)
 {
@@ -46,21 +46,10 @@ static int open_existing(struct record_output *out, bool force)
     return 0;
 }
 
-bool record_output_is_standard(const char *path)
-{
-    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(path, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 int record_output_open(struct record_output *out, const char *path, bool force)
 {
     *out = (struct record_output){.fd = -1, .name = path};
-    if (record_output_is_standard(path)) {
+    if (output_is_standard(path)) {
         out->name = "standard output";
         out->fd = STDOUT_FILENO;
     } else {
@@ -77,24 +66,12 @@ int record_output_open(struct record_output *out, const char *path, bool force)
     return 0;
 }
 
-static void write_all(struct record_output *out, const char *data, size_t size)
+static void write_all(struct record_output *out, const void *data, size_t size)
 {
-    while (size > 0 && out->error == 0) {
-        ssize_t done = write(out->fd, data, size);
+    uint64_t written = 0;
 
-        if (done > 0) {
-            data += done;
-            size -= (size_t)done;
-        } else if (done == 0) { /* nothing taken, no reason given: this may go on for ever */
-            out->error = EIO;
-        } else if (errno == EAGAIN) { /* somebody else made the pipe non-blocking */
-            struct pollfd wait = {.fd = out->fd, .events = POLLOUT};
-
-            poll(&wait, 1, -1);
-        } else if (errno != EINTR) {
-            out->error = errno;
-        }
-    }
+    if (out->error == 0)
+        out->error = output_write_all(out->fd, data, size, &written);
 }
 
 int record_output_write(void *user, const void *data, size_t size)

@@ -23,9 +23,6 @@ struct record_output {
     struct text_buffer early; /* what was written before it has begun */
 };
 
-/* Whether a path as of -o means standard output: "-", and its names in the file system. */
-bool record_output_is_standard(const char *path);
-
 /* path as of -o. force: an existing regular file is overwritten, once the recording begins. 0, or -1 after an error
  * message. */
 int record_output_open(struct record_output *out, const char *path, bool force);

@@ -17,19 +17,10 @@ static double percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
 }
 
-static void append_name(struct text_buffer *out, const char *name)
-{
-    struct text_buffer shown = {0};
-
-    text_display(name, strlen(name), &shown);
-    text_append(out, shown.data, shown.size);
-    text_free(&shown);
-}
-
 /* "profile.spool: 41,233 samples in 10.02 s, 2 processes, 9 threads, 1.2 MiB (cycles, 999 Hz)" */
 static void append_head(struct text_buffer *out, const struct record_summary *s, const char *name)
 {
-    append_name(out, name);
+    text_append_display(out, name, strlen(name));
     text_printf(out, ": ");
     text_counted(out, s->samples, "sample", "samples");
     text_printf(out, " in %.2f s, ", (double)s->duration_ns / 1e9);
@@ -202,7 +193,7 @@ void record_report_progress(struct text_buffer *out, const struct record_summary
                             const char *name)
 {
     text_printf(out, "%s: ", cli_program());
-    append_name(out, name);
+    text_append_display(out, name, strlen(name));
     text_printf(out, ": %.1f s, ", (double)s->duration_ns / 1e9);
     text_counted(out, s->samples, "sample", "samples");
     if (s->lost_events > 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run, in this order: everything that can be refused is, before anything is written or anybody sampled; the command
- * starts or the processes are attached to; samples are drained until an end; the spool is finished and, if asked for, its
- * symbols are packed while what was recorded may still run; the command, which goes on whatever happened to the recording,
- * is waited for.
+ * The run, in this order: everything that can be refused is, before anything is written or anybody sampled; the
+ * command starts or the processes are attached to; samples are drained until an end; the spool is finished and, if
+ * asked for, its symbols are packed while what was recorded may still run; the command, which goes on whatever
+ * happened to the recording, is waited for.
  */
 #include "record_run.h"
 
@@ -12,10 +12,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "clock.h"
+#include "output.h"
 #include "progress.h"
 #include "record_output.h"
 #include "record_pack.h"
@@ -38,14 +39,6 @@ struct run {
     bool failed;                    /* the recording, after a message */
     bool unpacked; /* the recording is fine, its symbols were not packed, after a message */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static void on_log(void *user, enum record_log_level level, const char *text)
 {
@@ -90,7 +83,7 @@ static int prepare_command(struct run *r)
 
     if (r->o->pids.count > 0)
         return 0;
-    if (record_output_is_standard(r->o->output))
+    if (output_is_standard(r->o->output))
         options.stdout_fd = STDERR_FILENO; /* it must not mix with the spool */
     r->command = record_command_new();
     rc = r->command == NULL ? RECORD_ERR_NOMEM
@@ -253,7 +246,7 @@ static bool targets_ended(struct run *r, uint64_t *looked_ns, uint64_t at_ns)
 /* Until an end comes. */
 static void record(struct run *r)
 {
-    uint64_t begun_ns = now_ns(), looked_ns = begun_ns, at_ns = begun_ns;
+    uint64_t begun_ns = clock_now_ns(), looked_ns = begun_ns, at_ns = begun_ns;
     struct progress progress;
 
     begin_progress(r, &progress);
@@ -270,7 +263,7 @@ static void record(struct run *r)
         if (rc < 0)
             fail(r, rc);
         progress_update(&progress, 0);
-        at_ns = now_ns();
+        at_ns = clock_now_ns();
         if (targets_ended(r, &looked_ns, at_ns))
             break;
     }
@@ -300,21 +293,6 @@ static void finish(struct run *r)
         fail(r, RECORD_ERR_IO);
 }
 
-static void print_lines(const struct text_buffer *lines)
-{
-    const char *at = lines->data;
-
-    for (size_t left = lines->size; left > 0;) {
-        const char *end = memchr(at, '\n', left);
-        size_t size = end != NULL ? (size_t)(end - at) : left;
-
-        cli_report("%.*s", (int)size, at);
-        size += end != NULL;
-        at += size;
-        left -= size;
-    }
-}
-
 static void report(const struct run *r)
 {
     const struct tool_options *common = r->o->common;
@@ -336,7 +314,7 @@ static void report(const struct run *r)
         record_report_json(&lines, &summary);
     else
         record_report_losses(&lines, &summary); /* is said in any case */
-    print_lines(&lines);
+    cli_report_lines(&lines);
     text_free(&lines);
 }
 

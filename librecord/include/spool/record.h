@@ -315,10 +315,10 @@ void record_session_summary(const struct record_session *s, struct record_summar
 struct record_command *record_command_new(void);
 void record_command_free(struct record_command *c);
 
-/* No field has a default: 0 is a descriptor, too. */
+/* All zero but size is as if there were none. */
 struct record_command_options {
     size_t size;          /* sizeof(struct record_command_options): it may grow */
-    int stdout_fd;        /* the command's standard output; -1: ours */
+    int stdout_fd;        /* above 0: the command's standard output; 0, -1: it has ours */
     bool default_signals; /* SIGINT, SIGTERM, SIGPIPE as by default in the child */
 };
 

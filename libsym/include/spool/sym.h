@@ -100,18 +100,20 @@ enum sym_perf_maps {
 struct sym_query;
 struct sym_frame;
 
-/* A symbolizer of the caller's own, asked in place of the ELF files for every user-space query
+/* A symbolizer of the caller's own, asked before the ELF files for every user-space query
  * that has a module and that no JIT name and no perf map answered. It stores up to `capacity`
  * frames, innermost first, into frames (zeroed by the caller; only name, raw_name, file, line,
  * column, start_line, inlined, function_start, offset, origin and flags are read; texts are
  * copied) and returns how many there are; a number above capacity makes libsym call again with
  * that much room. A frame with a raw_name and no name gets the demangled raw_name;
  * function_start is in the terms of query->rel. 0: no answer, the frame stays an address.
- * Negative: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
+ * SYM_NATIVE_PASS: what would have been asked without this function is asked now. Any other negative
+ * number: an error of SYM_ERR_*, which sym_resolve returns. path and build id are those of the
  * query's module, for the duration of the call; `query` has the lookup address: of a return address one
  * was taken off already. Answers are remembered by file and query->rel, in memory that no file names by module and
  * query->rel: a function that answers by query->abs needs a module for each place (or one with start 0 and
- * file_offset 0, in which rel is abs). No answer is final, too: to ask ELF files then, ask another context. */
+ * file_offset 0, in which rel is abs). That it passed is remembered, too. */
+#define SYM_NATIVE_PASS (-1000) /* no SYM_ERR_*, now or later */
 typedef int sym_native_fn(void *user, const char *path, const uint8_t *build_id,
                           size_t build_id_size, const struct sym_query *query,
                           struct sym_frame *frames, size_t capacity);

@@ -183,7 +183,7 @@ static void list_cells(struct lines *l, const struct aggregate *a)
         assert_true(c->count > 0);
         names_get_source(a->names, c->source, &s);
         snprintf(line, sizeof line, "%d %.*s %d %.*s %u", s.pid, (int)s.comm_size,
-                 s.comm ? s.comm : "", s.has_tid ? (int)s.tid : -1, (int)s.thread_size,
+                 s.comm ? s.comm : "", a->options.per_thread ? (int)s.tid : -1, (int)s.thread_size,
                  s.thread ? s.thread : "", c->stack);
         for (uint64_t k = 0; k < c->count; k++)
             add_line(l, line);

@@ -71,7 +71,6 @@ static void expect_thread(const struct reading *r, size_t sample, uint64_t tid, 
 
     assert_true(sample < r->count);
     names_get_source(r->names, r->sources[sample], &s);
-    assert_true(s.has_tid);
     assert_int_equal(s.tid, tid);
     expect_text(s.thread, s.thread_size, thread);
 }
@@ -315,7 +314,6 @@ static void thread_names_do_not_split_a_process(void **state)
     read_all(&r, &m, false);
     assert_int_equal(names_source_count(r.names), 1);
     names_get_source(r.names, 0, &s);
-    assert_false(s.has_tid);
     assert_null(s.thread);
     expect_comm(&r, 2, "app");
     end(&r, &m);

@@ -61,7 +61,7 @@ static void a_name_with_a_line_break_stays_on_its_line(void **state)
     report_miss(&b, "/a\nno symbols: /b", 17, "no such file", "/s\nx", 1);
     report_miss(&b, "/nul\0here", 9, "no such file", "", 2);
     capture_begin(&c);
-    report_print(&b);
+    cli_report_lines(&b);
     text = capture_end(&c);
     assert_string_equal(text, "no symbols: /a\\x0ano symbols: /b (/s\\x0ax): 1 sample\n"
                               "no symbols: /nul\\x00here (no such file): 2 samples\n");
@@ -119,7 +119,7 @@ static void nothing_collected_prints_nothing(void **state)
 
     (void)state;
     capture_begin(&c);
-    report_print(&b);
+    cli_report_lines(&b);
     text = capture_end(&c);
     assert_string_equal(text, "");
     free(text);

@@ -9,6 +9,7 @@
 
 #include "text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef size_t text_fn(const char *in, size_t size, struct text_buffer *out);
@@ -71,30 +72,49 @@ static void blanks_at_both_ends_go_and_nothing_is_unnamed(void **state)
     expect(text_clean, NULL, 0, "[unnamed]");
 }
 
+static void what_goes_onto_the_end_leaves_what_is_before(void **state)
+{
+    struct text_buffer b = {0};
+    const uint8_t bytes[] = {0x00, 0xab, 0x7f};
+    char *copy;
+
+    (void)state;
+    text_append(&b, "a ", 2);
+    text_append_clean(&b, " b\n", 3);
+    text_append_clean(&b, " ", 1);
+    text_append_display(&b, "\n", 1);
+    text_append_hex(&b, bytes, sizeof bytes);
+    assert_string_equal(b.data, "a b[unnamed]\\x0a00ab7f");
+    assert_int_equal(b.size, strlen(b.data));
+    copy = text_copy(b.data, 3);
+    assert_string_equal(copy, "a b");
+    free(copy);
+    text_free(&b);
+}
+
 /* The examples of Unicode 3.9, table 3-8 and around it. */
 static void each_maximal_bad_sequence_is_one_replacement(void **state)
 {
     (void)state;
-    EXPECT(text_utf8,
+    EXPECT(text_clean,
            "a\xff"
            "b",
            "a" BAD "b");
-    EXPECT(text_utf8, "\x80\x80", BAD BAD);
-    EXPECT(text_utf8, "\xc0\xaf", BAD BAD);                 /* overlong */
-    EXPECT(text_utf8, "\xe0\x80\xaf", BAD BAD BAD);         /* overlong */
-    EXPECT(text_utf8, "\xf0\x80\x80\xaf", BAD BAD BAD BAD); /* overlong */
-    EXPECT(text_utf8, "\xed\xa0\x80", BAD BAD BAD);         /* surrogate */
-    EXPECT(text_utf8, "\xf4\x91\x92\x93", BAD BAD BAD BAD); /* above U+10FFFF */
-    EXPECT(text_utf8,
+    EXPECT(text_clean, "\x80\x80", BAD BAD);
+    EXPECT(text_clean, "\xc0\xaf", BAD BAD);                 /* overlong */
+    EXPECT(text_clean, "\xe0\x80\xaf", BAD BAD BAD);         /* overlong */
+    EXPECT(text_clean, "\xf0\x80\x80\xaf", BAD BAD BAD BAD); /* overlong */
+    EXPECT(text_clean, "\xed\xa0\x80", BAD BAD BAD);         /* surrogate */
+    EXPECT(text_clean, "\xf4\x91\x92\x93", BAD BAD BAD BAD); /* above U+10FFFF */
+    EXPECT(text_clean,
            "\xe1\x80\xe2\xf0\x91\x92\xf1\xbf"
            "A",
            BAD BAD BAD BAD "A");
-    EXPECT(text_utf8, "\xf0\x9f\x90", BAD); /* cut off */
-    EXPECT(text_utf8,
+    EXPECT(text_clean, "\xf0\x9f\x90", BAD); /* cut off */
+    EXPECT(text_clean,
            "\xe2\x82"
            "x",
            BAD "x");
-    EXPECT(text_utf8, "a\n\x1b", "a\n\x1b"); /* controls are not its business */
     EXPECT(text_clean, " \xf0\x9f\x90 ", BAD);
 }
 
@@ -188,6 +208,7 @@ int main(void)
         cmocka_unit_test(plain_names_stay),
         cmocka_unit_test(controls_become_blanks),
         cmocka_unit_test(blanks_at_both_ends_go_and_nothing_is_unnamed),
+        cmocka_unit_test(what_goes_onto_the_end_leaves_what_is_before),
         cmocka_unit_test(each_maximal_bad_sequence_is_one_replacement),
         cmocka_unit_test(the_borders_of_utf8_are_exact),
         cmocka_unit_test(display_escapes_what_drives_a_terminal),

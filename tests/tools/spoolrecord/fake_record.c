@@ -347,7 +347,7 @@ int record_command_prepare(struct record_command *c, char *const argv[],
     c->pid = fork();
     if (c->pid == 0) {
         close(go[1]);
-        if (options->stdout_fd >= 0)
+        if (options->stdout_fd > 0)
             dup2(options->stdout_fd, 1);
         if (read(go[0], &byte, 1) == 1) {
             int error;
