@@ -56,7 +56,7 @@ for origin in '1s 5s:5000000000' '1s -1500000000ns:-1500000000' '1s -1ns:-1' '1s
 done
 
 # ---- the fixtures: every sample, its addresses and modules ----
-cat >ours.awk <<'END'
+cat >ours.awk <<'AWK'
 {
     match($0, /"ts":[0-9]+/); line = substr($0, RSTART + 5, RLENGTH - 5)
     match($0, /"pid":-?[0-9]+,"tid":[0-9]+/); line = line " " substr($0, RSTART, RLENGTH)
@@ -74,8 +74,8 @@ cat >ours.awk <<'END'
     }
     print line
 }
-END
-cat >theirs.awk <<'END'
+AWK
+cat >theirs.awk <<'AWK'
 /"type":"sample"/ {
     match($0, /"timestamp_ns":[0-9]+/); line = substr($0, RSTART + 15, RLENGTH - 15)
     match($0, /"process_id":-?[0-9]+/); line = line " \"pid\":" substr($0, RSTART + 13, RLENGTH - 13)
@@ -90,7 +90,7 @@ cat >theirs.awk <<'END'
     }
     print line
 }
-END
+AWK
 for name in synth/basic synth/churn synth/unpinned synth/deep synth/backwards synth/churn-half kernel/syscalls-O2 \
     ladder/ladder-O2-fork ladder/ladder-O2-smallstack ladder/exec-chain python/py312; do
     spool=$FIXTURES/stackpulse/$name.spool
@@ -106,7 +106,7 @@ for name in synth/basic synth/churn synth/unpinned synth/deep synth/backwards sy
 done
 
 # Names of the program and of Python, frame by frame, as often as stackpulse found them.
-cat >names.awk <<'END'
+cat >names.awk <<'AWK'
 { # NAME+OFFSET of every frame that counts
     line = ""; rest = $0; count = 1
     if (match($0, /^\{"count":[0-9]+/)) count = substr($0, RSTART + 9, RLENGTH - 9)
@@ -118,7 +118,7 @@ cat >names.awk <<'END'
     counts[line] += count
 }
 END { for (line in counts) print counts[line] line }
-END
+AWK
 python=$FIXTURES/stackpulse/python
 run 0 "$spoolcat" --samples --json --no-kernel-symbols --perf-map-dir="$python" "$python/py312.spool"
 awk -v pattern='"kind":"python","abs":[0-9]+,"module":[^}]*\\}?,"name":"[^"]*"' -f names.awk out | sort >got

@@ -10,7 +10,7 @@ python=$FIXTURES/stackpulse/python
 # Reads the files folded, stacks (text) and stacks.json, and says what differs, or last: samples, stacks, frames and depth.
 # Lines of --stacks become collapsed stacks: the name is what stands between address and " (module)", less the offset
 # that functions have behind it, and modules, whose own base name it is then, keep.
-cat >agree.awk <<'END'
+cat >agree.awk <<'AWK'
 FILENAME == "folded" {
     k = split($0, part, ";"); n += $NF; f += k * $NF; if (k > d) d = k
     lines++
@@ -40,7 +40,7 @@ END {
     if (!bad) print n + 0, lines + 0, f + 0, d + 0
     exit bad
 }
-END
+AWK
 
 # agree SPOOL OPTION...
 agree() {

@@ -23,7 +23,7 @@ done < <(grep '^| [a-z0-9]*/.*\.spool |' "$FIXTURES/stackpulse/README.md")
 [ $rows -ge 18 ] || die "only $rows rows"
 
 # Everything about frames and modules, counted sample by sample.
-cat >count.awk <<'END'
+cat >count.awk <<'AWK'
 /"type":"sample"/ {
     match($0, /"process_id":-?[0-9]+/); pid = substr($0, RSTART + 13, RLENGTH - 13)
     match($0, /"stack_id":[0-9]+/); stack = substr($0, RSTART + 11, RLENGTH - 11)
@@ -49,7 +49,7 @@ END {
     for (module in modules) print "module", module, modules[module]
     for (key in by_stack) print "stack", key, by_stack[key]
 }
-END
+AWK
 for name in synth/basic synth/churn synth/unpinned synth/deep synth/churn-half kernel/syscalls-O2 \
     ladder/ladder-O2-smallstack ladder/exec-chain python/py312; do
     spool=$FIXTURES/stackpulse/$name.spool
