@@ -66,12 +66,14 @@ int record_output_open(struct record_output *out, const char *path, bool force)
     return 0;
 }
 
-static void write_all(struct record_output *out, const void *data, size_t size)
+/* Returns how much was written: of what fails, a part may have been. */
+static uint64_t write_all(struct record_output *out, const void *data, size_t size)
 {
     uint64_t written = 0;
 
     if (out->error == 0)
         out->error = output_write_all(out->fd, data, size, &written);
+    return written;
 }
 
 int record_output_write(void *user, const void *data, size_t size)
@@ -79,8 +81,8 @@ int record_output_write(void *user, const void *data, size_t size)
     struct record_output *out = user;
 
     if (out->begun) {
-        write_all(out, data, size);
-        out->grown = out->grown || out->error == 0;
+        if (write_all(out, data, size) > 0)
+            out->grown = true;
     } else {
         text_append(&out->early, data, size);
     }
