@@ -151,7 +151,7 @@ else
     left_out "kernel frames refused: kernel.perf_event_paranoid is $paranoid"
 fi
 if [ "$(id -u)" = 0 ] || [ "$paranoid" -le 1 ]; then
-    record privileged -k -- "$workload" storm 60
+    record privileged -k -- "$workload" storm 300
     [ "$(field privileged kernel_enabled)" = true ] || failed "kernel frames are not there for root"
     "$BIN/spool2folded" --quiet --kernel=only privileged.spool >privileged.kernel
     [ -s privileged.kernel ] || failed "no stack has kernel frames"
